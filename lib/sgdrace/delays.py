@@ -1,0 +1,815 @@
+"""The laws of X, the time one learner needs for one mini-batch.
+
+Knows probability; nothing of races. SciPy's distributions do the mathematics, only fast sampling is ours.
+A law is anything with `sample(rng, size)`: `as_law` gives a law of your own the methods of this module.
+"""
+
+import csv
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from sgdrace.arguments import FloatArray, count, real, reals, shown
+
+Size = int | tuple[int, ...]
+Ageing = Literal["NLTU", "NSTU", "both", "neither"]
+
+LOG_2 = math.log(2)
+
+
+@runtime_checkable
+class Law(Protocol):
+    """The least a law of delays must offer."""
+
+    def sample(self, rng: np.random.Generator, size: Size, /) -> FloatArray:
+        """Independent mini-batch times."""
+        ...
+
+
+class DelayLaw:
+    """A law of mini-batch times X >= 0, by default that of the SciPy distribution `self.distribution`.
+
+    `ageing` compares a running mini-batch with a fresh one: "NLTU" (new longer than used) if having run for
+    a while never makes the remaining time stochastically longer, "NSTU" (new shorter than used) if never
+    shorter, "both" for the exponential law alone, "neither" where it depends on the age.
+    """
+
+    deepest_hazard: float = 690.0  # exp(-690) is near the smallest share that float64 can tell from 0
+
+    @property
+    def distribution(self) -> Any:
+        """The frozen SciPy distribution of X."""
+        raise NotImplementedError
+
+    @property
+    def ageing(self) -> Ageing:
+        """How a running mini-batch compares with a fresh one."""
+        raise NotImplementedError
+
+    @cached_property
+    def mean(self) -> float:
+        """E[X], infinite for very heavy tails."""
+        return float(self.distribution.mean())
+
+    @cached_property
+    def var(self) -> float:
+        """Var[X], infinite for heavy tails."""
+        return float(self.distribution.var()) if math.isfinite(self.mean) else math.inf
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """Pr(X <= x)."""
+        return self.distribution.cdf(x)
+
+    def sf(self, x: ArrayLike) -> Any:
+        """Pr(X > x), accurate far in the tail."""
+        return self.distribution.sf(x)
+
+    def pdf(self, x: ArrayLike) -> Any:
+        """Density at x."""
+        return self.distribution.pdf(x)
+
+    def ppf(self, q: ArrayLike) -> Any:
+        """The time by which a share q of mini-batches is done."""
+        return self.distribution.ppf(q)
+
+    def isf(self, q: ArrayLike) -> Any:
+        """The time after which a share q of mini-batches is still running."""
+        return self.distribution.isf(q)
+
+    def hazard(self, x: ArrayLike) -> Any:
+        """The rate at which a mini-batch that has run for x finishes now."""
+        return self.pdf(x) / self.sf(x)
+
+    def at_hazard(self, e: FloatArray) -> FloatArray:
+        """The time at which the cumulative hazard -log Pr(X > x) reaches e.
+
+        An increasing map that turns a standard exponential variable into X, and so the k-th smallest of
+        P exponentials into the k-th smallest of P mini-batch times.
+        """
+        e = np.asarray(e, dtype=np.float64)
+        early = e < LOG_2  # each half of the law from the side where no digits cancel
+        time = np.empty(e.shape)
+        time[early] = self.ppf(-np.expm1(-e[early]))
+        time[~early] = self.isf(np.exp(-e[~early]))
+        return time
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        """Independent mini-batch times."""
+        return self.at_hazard(rng.standard_exponential(size))
+
+
+@dataclass(frozen=True)
+class Exponential(DelayLaw):
+    """Memoryless times: a running mini-batch is as good as a fresh one.
+
+    >>> Exponential(rate=2.0).mean
+    0.5
+    """
+
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        real("rate", self.rate, above=0)
+
+    @cached_property
+    def distribution(self) -> Any:
+        return stats.expon(scale=1 / self.rate)
+
+    @property
+    def ageing(self) -> Ageing:
+        return "both"
+
+    def at_hazard(self, e: FloatArray) -> FloatArray:
+        return e / self.rate
+
+
+@dataclass(frozen=True)
+class ShiftedExponential(DelayLaw):
+    """A fixed amount of work, then a memoryless delay: X = shift + Exp(rate).
+
+    >>> ShiftedExponential(shift=1.0, rate=1.0).mean
+    2.0
+    """
+
+    shift: float = 1.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        real("shift", self.shift, above=0, closed=True)
+        real("rate", self.rate, above=0)
+
+    @cached_property
+    def distribution(self) -> Any:
+        return stats.expon(loc=self.shift, scale=1 / self.rate)
+
+    @property
+    def ageing(self) -> Ageing:
+        return "NLTU" if self.shift > 0 else "both"
+
+    def at_hazard(self, e: FloatArray) -> FloatArray:
+        return self.shift + e / self.rate
+
+
+@dataclass(frozen=True)
+class Pareto(DelayLaw):
+    """Pareto of type I: Pr(X > x) = (scale/x)^shape for x >= scale, the least possible time.
+
+    The minimum makes young mini-batches look NLTU and the heavy tail makes old ones look NSTU: neither.
+
+    >>> round(Pareto(shape=2.5, scale=1.0).mean, 4)
+    1.6667
+    """
+
+    shape: float = 2.5
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        real("shape", self.shape, above=0)
+        real("scale", self.scale, above=0)
+
+    @cached_property
+    def distribution(self) -> Any:
+        return stats.pareto(self.shape, scale=self.scale)
+
+    @property
+    def ageing(self) -> Ageing:
+        return "neither"
+
+    def at_hazard(self, e: FloatArray) -> FloatArray:
+        return self.scale * np.exp(e / self.shape)
+
+
+@dataclass(frozen=True)
+class Lomax(DelayLaw):
+    """Pareto of type II, which starts at 0: Pr(X > x) = (1 + x/scale)^-shape.
+
+    >>> round(Lomax(shape=2.5, scale=1.0).mean, 4)
+    0.6667
+    """
+
+    shape: float = 2.5
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        real("shape", self.shape, above=0)
+        real("scale", self.scale, above=0)
+
+    @cached_property
+    def distribution(self) -> Any:
+        return stats.lomax(self.shape, scale=self.scale)
+
+    @property
+    def ageing(self) -> Ageing:
+        return "NSTU"
+
+    def at_hazard(self, e: FloatArray) -> FloatArray:
+        return self.scale * np.expm1(e / self.shape)
+
+
+@dataclass(frozen=True)
+class Gamma(DelayLaw):
+    """Gamma with mean shape/rate; NLTU from shape 1 upward, NSTU from 1 downward.
+
+    >>> Gamma(shape=0.5, rate=0.5).ageing
+    'NSTU'
+    """
+
+    shape: float = 2.0
+    rate: float = 2.0
+
+    def __post_init__(self) -> None:
+        real("shape", self.shape, above=0)
+        real("rate", self.rate, above=0)
+
+    @cached_property
+    def distribution(self) -> Any:
+        return stats.gamma(self.shape, scale=1 / self.rate)
+
+    @property
+    def ageing(self) -> Ageing:
+        return _ageing_by_shape(self.shape)
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        return rng.standard_gamma(self.shape, size) / self.rate
+
+
+class Erlang(Gamma):
+    """A pipeline of exponential stages, each with the same rate; the mean is stages/rate.
+
+    >>> Erlang(stages=3, rate=3.0).mean
+    1.0
+    """
+
+    def __init__(self, stages: int = 3, rate: float = 3.0) -> None:
+        super().__init__(shape=count("stages", stages), rate=rate)
+
+    def __repr__(self) -> str:
+        return f"Erlang(stages={self.shape}, rate={self.rate})"
+
+
+@dataclass(frozen=True)
+class Weibull(DelayLaw):
+    """Pr(X > x) = exp(-(x/scale)^shape); NLTU from shape 1 upward, NSTU from 1 downward.
+
+    >>> Weibull(shape=0.5).mean
+    2.0
+    """
+
+    shape: float = 0.5
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        real("shape", self.shape, above=0)
+        real("scale", self.scale, above=0)
+
+    @cached_property
+    def distribution(self) -> Any:
+        return stats.weibull_min(self.shape, scale=self.scale)
+
+    @property
+    def ageing(self) -> Ageing:
+        return _ageing_by_shape(self.shape)
+
+    def at_hazard(self, e: FloatArray) -> FloatArray:
+        return self.scale * e ** (1 / self.shape)
+
+
+@dataclass(frozen=True)
+class HyperExponential(DelayLaw):
+    """A mixture of exponentials: mini-batches of several kinds, usually many fast and a few slow.
+
+    >>> HyperExponential(probabilities=(0.9, 0.1), rates=(2.0, 0.2)).mean
+    0.95
+    """
+
+    probabilities: tuple[float, ...] = (0.9, 0.1)
+    rates: tuple[float, ...] = (2.0, 1 / 5.5)
+
+    def __post_init__(self) -> None:
+        probabilities = reals("probabilities", self.probabilities, above=0)
+        rates = reals("rates", self.rates, above=0)
+        if probabilities.size != rates.size:
+            raise ValueError(
+                f"probabilities and rates must be equally many; got {probabilities.size} and {rates.size}."
+            )
+        if not math.isclose(probabilities.sum(), 1):
+            raise ValueError(f"probabilities must add up to 1; they add up to {probabilities.sum():g}.")
+        object.__setattr__(self, "probabilities", tuple(probabilities.tolist()))
+        object.__setattr__(self, "rates", tuple(rates.tolist()))
+
+    @cached_property
+    def mean(self) -> float:
+        return float(np.dot(self.probabilities, 1 / np.array(self.rates)))
+
+    @cached_property
+    def var(self) -> float:
+        return float(np.dot(self.probabilities, 2 / np.array(self.rates) ** 2)) - self.mean**2
+
+    @property
+    def ageing(self) -> Ageing:
+        return "both" if len(set(self.rates)) == 1 else "NSTU"
+
+    def cdf(self, x: ArrayLike) -> Any:
+        return self._mix(x, stats.expon.cdf, 0)
+
+    def sf(self, x: ArrayLike) -> Any:
+        return self._mix(x, stats.expon.sf, 0)
+
+    def pdf(self, x: ArrayLike) -> Any:
+        return self._mix(x, stats.expon.pdf, 1)
+
+    def _mix(self, x: ArrayLike, component: Callable[[FloatArray], FloatArray], power: int) -> Any:
+        p, rate = np.array(self.probabilities), np.array(self.rates)
+        return (p * rate**power * component(np.multiply.outer(x, rate))).sum(axis=-1)
+
+    def ppf(self, q: ArrayLike) -> Any:
+        q = _share(q)
+        return self._at_log_survival(np.log1p(-q))
+
+    def isf(self, q: ArrayLike) -> Any:
+        return self._at_log_survival(np.log(_share(q)))
+
+    def at_hazard(self, e: FloatArray) -> FloatArray:
+        return np.asarray(self._at_log_survival(-np.asarray(e, dtype=np.float64)))
+
+    def _at_log_survival(self, target: Any) -> Any:
+        # log Pr(X > x) is convex and decreasing, so Newton's iterates rise to the root from any point left
+        # of it; the slowest component alone gives such a point.
+        p, rate = np.array(self.probabilities), np.array(self.rates)
+        x = np.maximum(0.0, ((np.log(p) - np.expand_dims(target, -1)) / rate).max(axis=-1))
+        finite = np.isfinite(x)
+        while True:
+            start = np.where(finite, x, 0.0)
+            # Relative to the slowest component, so that nothing underflows far in the tail.
+            weight = p * np.exp(-np.multiply.outer(start, rate - rate.min()))
+            log_survival = np.log(weight.sum(axis=-1)) - rate.min() * start
+            step = (log_survival - target) * weight.sum(axis=-1) / (weight * rate).sum(axis=-1)
+            better = finite & (step > 1e-15 * start) & (start + step > start)
+            if not better.any():
+                return x[()]
+            x = np.where(better, start + step, x)
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        kind = np.searchsorted(np.cumsum(self.probabilities)[:-1], rng.random(size), side="right")
+        return np.asarray(rng.standard_exponential(size) / np.array(self.rates)[kind])
+
+
+@dataclass(frozen=True)
+class LogNormal(DelayLaw):
+    """X = exp(N(mu, sigma²)). Its hazard rises and then falls, so it is neither NLTU nor NSTU.
+
+    >>> round(LogNormal(mu=0.0, sigma=1.0).mean, 4)
+    1.6487
+    """
+
+    mu: float = 0.0
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        real("mu", self.mu)
+        real("sigma", self.sigma, above=0)
+
+    @cached_property
+    def distribution(self) -> Any:
+        return stats.lognorm(self.sigma, scale=math.exp(self.mu))
+
+    @property
+    def ageing(self) -> Ageing:
+        return "neither"
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        return np.exp(self.mu + self.sigma * rng.standard_normal(size))
+
+
+@dataclass(frozen=True)
+class Uniform(DelayLaw):
+    """Any time between low and high is equally likely.
+
+    >>> Uniform(low=0.0, high=2.0).mean
+    1.0
+    """
+
+    low: float = 0.0
+    high: float = 2.0
+
+    def __post_init__(self) -> None:
+        real("low", self.low, above=0, closed=True)
+        real("high", self.high, above=self.low)
+
+    @cached_property
+    def distribution(self) -> Any:
+        return stats.uniform(loc=self.low, scale=self.high - self.low)
+
+    @property
+    def ageing(self) -> Ageing:
+        return "NLTU"
+
+    def at_hazard(self, e: FloatArray) -> FloatArray:
+        return self.low - (self.high - self.low) * np.expm1(-e)
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        return rng.uniform(self.low, self.high, size)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Empirical(DelayLaw):
+    """The law that draws measured times again, each equally likely.
+
+    >>> Empirical([1.0, 1.0, 2.0, 4.0])
+    Empirical(4 times, mean 2)
+    """
+
+    times: FloatArray
+
+    def __init__(self, times: ArrayLike) -> None:
+        checked = np.sort(reals("times", times, above=0, closed=True))
+        if checked[-1] == 0:
+            raise ValueError("times must hold at least one positive time; all are 0.")
+        checked.setflags(write=False)
+        object.__setattr__(self, "times", checked)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.times.size} times, mean {self.mean:.4g})"
+
+    @classmethod
+    def from_csv(cls, path: str | PathLike[str], column: str | int = 0) -> "Empirical":
+        """Times from one column of a comma-separated file, given by its name in the first line or its number.
+
+        A first line without numbers is taken as the header; empty lines are skipped.
+        """
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            lines = [(n, row) for n, row in enumerate(csv.reader(file), start=1) if any(map(str.strip, row))]
+        header = (
+            [cell.strip() for cell in lines[0][1]] if lines and not any(map(_is_number, lines[0][1])) else []
+        )
+        if isinstance(column, str):
+            if column not in header:
+                named = ", ".join(header) if header else "no header"
+                raise ValueError(f"{path} has no column {column!r}; its first line has {named}.")
+            index = header.index(column)
+        else:
+            index = count("column", column, minimum=0)
+        rows = lines[1:] if header else lines
+        if not rows:
+            raise ValueError(f"{path} holds no times{' below its header' if header else ''}.")
+        return cls([_csv_time(path, n, row, index) for n, row in rows])
+
+    @cached_property
+    def mean(self) -> float:
+        return float(self.times.mean())
+
+    @cached_property
+    def var(self) -> float:
+        return float(self.times.var())
+
+    @cached_property
+    def ageing(self) -> Ageing:
+        # A bounded law cannot be NSTU. It is NLTU if Pr(X > u + t) <= Pr(X > u) Pr(X > t) for all u, t; both
+        # sides are steps, so sums of two observed times (or 0) decide. Quadratic, so not for long traces.
+        knots = np.unique(np.append(0.0, self.times))
+        if knots.size > 5000:
+            return "neither"
+        survival = self.sf(knots)
+        for t, alive in zip(knots[::-1], survival[::-1], strict=True):  # violations hide in the tail
+            if (self.sf(knots + t) > survival * alive * (1 + 1e-12)).any():
+                return "neither"
+        return "NLTU"
+
+    def cdf(self, x: ArrayLike) -> Any:
+        return np.searchsorted(self.times, x, side="right") / self.times.size
+
+    def sf(self, x: ArrayLike) -> Any:
+        return 1 - self.cdf(x)
+
+    def pdf(self, x: ArrayLike) -> Any:
+        raise ValueError("an Empirical law is discrete and has no density; use its cdf.")
+
+    def ppf(self, q: ArrayLike) -> Any:
+        # The guard against rounding keeps ppf(cdf(x)) = x at every observed time.
+        index = np.ceil(_share(q) * self.times.size * (1 - 1e-15)).astype(int) - 1
+        return self.times[np.clip(index, 0, self.times.size - 1)]
+
+    def isf(self, q: ArrayLike) -> Any:
+        return self.ppf(1 - _share(q))
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        return self.times[rng.integers(self.times.size, size=size)]
+
+
+class Constant(Empirical):
+    """Every mini-batch takes the same time: nobody is ever late.
+
+    >>> Constant(2.0)
+    Constant(2)
+    """
+
+    def __init__(self, value: float = 1.0) -> None:
+        super().__init__([real("value", value, above=0)])
+
+    def __repr__(self) -> str:
+        return f"Constant({self.mean:g})"
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        return np.full(size, self.mean)
+
+
+@dataclass(frozen=True)
+class Scaled(DelayLaw):
+    """The law of factor · X: the same work on a machine that is slower by a constant factor.
+
+    >>> Scaled(Exponential(), 3.0).mean
+    3.0
+    """
+
+    base: DelayLaw
+    factor: float
+
+    def __post_init__(self) -> None:
+        real("factor", self.factor, above=0)
+
+    @cached_property
+    def mean(self) -> float:
+        return self.factor * self.base.mean
+
+    @cached_property
+    def var(self) -> float:
+        return self.factor**2 * self.base.var
+
+    @property
+    def ageing(self) -> Ageing:
+        return self.base.ageing
+
+    def cdf(self, x: ArrayLike) -> Any:
+        return self.base.cdf(np.asarray(x) / self.factor)
+
+    def sf(self, x: ArrayLike) -> Any:
+        return self.base.sf(np.asarray(x) / self.factor)
+
+    def pdf(self, x: ArrayLike) -> Any:
+        return self.base.pdf(np.asarray(x) / self.factor) / self.factor
+
+    def ppf(self, q: ArrayLike) -> Any:
+        return self.factor * self.base.ppf(q)
+
+    def isf(self, q: ArrayLike) -> Any:
+        return self.factor * self.base.isf(q)
+
+    def at_hazard(self, e: FloatArray) -> FloatArray:
+        return self.factor * self.base.at_hazard(e)
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        return self.factor * self.base.sample(rng, size)
+
+
+class PerLearner:
+    """Learners that differ persistently: each has a law of its own.
+
+    Give a list of laws, or one law and a factor by which each learner is slower.
+
+    >>> PerLearner(Exponential(), factors=[1, 1, 3]).means.tolist()
+    [1.0, 1.0, 3.0]
+    >>> len(PerLearner([Constant(1.0), Constant(2.0)]))
+    2
+    """
+
+    def __init__(self, laws: Law | Sequence[Law], factors: ArrayLike | None = None) -> None:
+        if factors is not None:
+            base = as_law(laws)
+            if isinstance(base, PerLearner):
+                raise TypeError("factors scale one law; a PerLearner law has its own.")
+            self.laws: tuple[DelayLaw, ...] = tuple(
+                Scaled(base, factor) for factor in reals("factors", factors, above=0).tolist()
+            )
+        elif isinstance(laws, Law) or not isinstance(laws, Sequence):
+            raise TypeError("PerLearner takes a list of laws, or one law with factors=[...], one a learner.")
+        elif not laws:
+            raise ValueError("PerLearner needs at least one law.")
+        else:
+            self.laws = tuple(self._single(law) for law in laws)
+        # Learners that share a law are drawn together; with factors that is everybody.
+        bases = [law.base if isinstance(law, Scaled) else law for law in self.laws]
+        self._factor = np.array([law.factor if isinstance(law, Scaled) else 1.0 for law in self.laws])
+        self._kinds = list({id(base): base for base in bases}.values())
+        index = {id(base): n for n, base in enumerate(self._kinds)}
+        self._kind = np.array([index[id(base)] for base in bases])
+
+    @staticmethod
+    def _single(law: Any) -> DelayLaw:
+        checked = as_law(law)
+        if isinstance(checked, PerLearner):
+            raise TypeError("a PerLearner law cannot be the law of one learner.")
+        return checked
+
+    def __len__(self) -> int:
+        return len(self.laws)
+
+    def __repr__(self) -> str:
+        return f"PerLearner({len(self)} learners)"
+
+    @property
+    def means(self) -> FloatArray:
+        """E[X] of every learner."""
+        return np.array([law.mean for law in self.laws])
+
+    @property
+    def ageing(self) -> Ageing:
+        """The class that all learners share, if they do."""
+        classes = {law.ageing for law in self.laws} - {"both"}
+        if not classes:
+            return "both"
+        return classes.pop() if len(classes) == 1 else "neither"
+
+    def sample(self, rng: np.random.Generator, size: Size, learner: Any = None) -> FloatArray:
+        """Times of the given learners, which broadcast to `size`, or of all along the last axis."""
+        who = np.broadcast_to(np.arange(len(self)) if learner is None else learner, size)
+        if len(self._kinds) == 1:
+            return np.asarray(self._kinds[0].sample(rng, size) * self._factor[who])
+        time = np.empty(size)
+        for n, law in enumerate(self._kinds):
+            mine = self._kind[who] == n
+            time[mine] = law.sample(rng, int(mine.sum()))
+        return np.asarray(time * self._factor[who])
+
+
+class OwnLaw(DelayLaw):
+    """A law that somebody else wrote: what it offers is checked, what it lacks is named when it is needed."""
+
+    def __init__(self, law: Any) -> None:
+        self.law = law
+
+    def __repr__(self) -> str:
+        return repr(self.law)
+
+    @property
+    def deepest_hazard(self) -> float:  # type: ignore[override]
+        """Without a survival function of its own, shares below the rounding of 1 - q are out of reach."""
+        return 690.0 if self._offers("sf") or self._offers("isf") else 36.0
+
+    def _offers(self, name: str) -> bool:
+        return getattr(self.law, name, None) is not None
+
+    def _need(self, name: str) -> Any:
+        if not self._offers(name):
+            raise TypeError(f"this needs the law's {name}, which {type(self.law).__name__} does not have.")
+        return getattr(self.law, name)
+
+    def _moment(self, name: str) -> float:
+        value = self._need(name)
+        number = float(value() if callable(value) else value)
+        if not number >= 0:
+            raise ValueError(f"{name} of {type(self.law).__name__} must be at least 0; got {number:g}.")
+        return number
+
+    @property
+    def has_quantiles(self) -> bool:
+        """Whether ppf can be had, from the law itself or from its cdf."""
+        return self._offers("ppf") or self._offers("cdf")
+
+    @cached_property
+    def mean(self) -> float:
+        return self._moment("mean")
+
+    @cached_property
+    def var(self) -> float:
+        return self._moment("var")
+
+    @property
+    def ageing(self) -> Ageing:
+        return self.law.ageing if self._offers("ageing") else "neither"
+
+    def cdf(self, x: ArrayLike) -> Any:
+        return np.asarray(self._need("cdf")(x), dtype=np.float64)[()]
+
+    def sf(self, x: ArrayLike) -> Any:
+        return np.asarray(self.law.sf(x), dtype=np.float64)[()] if self._offers("sf") else 1 - self.cdf(x)
+
+    def pdf(self, x: ArrayLike) -> Any:
+        return np.asarray(self._need("pdf")(x), dtype=np.float64)[()]
+
+    def ppf(self, q: ArrayLike) -> Any:
+        if self._offers("ppf") or not self._offers("cdf"):
+            return np.asarray(self._need("ppf")(q), dtype=np.float64)[()]
+        share = _share(q)
+        return bisect(lambda x: self.cdf(x) >= share, share.shape)
+
+    def isf(self, q: ArrayLike) -> Any:
+        share = _share(q)
+        if self._offers("isf"):
+            return np.asarray(self.law.isf(share), dtype=np.float64)[()]
+        if self._offers("sf") and not self._offers("ppf"):
+            return bisect(lambda x: self.sf(x) <= share, share.shape)
+        return self.ppf(1 - share)
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        time = np.asarray(self.law.sample(rng, size), dtype=np.float64)
+        shape = (size,) if isinstance(size, int) else tuple(size)
+        name = type(self.law).__name__
+        if time.shape != shape:
+            raise ValueError(f"{name}.sample was asked for shape {shape} and gave {time.shape}.")
+        wrong = ~(np.isfinite(time) & (time >= 0))
+        if wrong.any():
+            raise ValueError(f"{name}.sample must give finite times of at least 0; got {time[wrong][0]:g}.")
+        return time
+
+
+class _SciPyLaw(DelayLaw):
+    """A frozen distribution of scipy.stats taken as the law of X."""
+
+    def __init__(self, distribution: Any) -> None:
+        self._distribution = distribution
+        if not distribution.support()[0] >= 0:
+            raise ValueError(f"a delay cannot be negative, but {distribution.dist.name} reaches below 0.")
+
+    def __repr__(self) -> str:
+        return f"scipy.stats.{self._distribution.dist.name}"
+
+    @property
+    def distribution(self) -> Any:
+        return self._distribution
+
+    @property
+    def ageing(self) -> Ageing:
+        return "neither"  # unknown: no inequality that depends on the class may be quoted
+
+    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
+        return np.asarray(self._distribution.rvs(size=size, random_state=rng))
+
+
+def as_law(law: Any, name: str = "delay") -> DelayLaw | PerLearner:
+    """Any law with the methods of this module: ours, a frozen SciPy distribution, or one with `sample`."""
+    if isinstance(law, DelayLaw | PerLearner):
+        return law
+    if isinstance(law, type):
+        raise TypeError(f"{name} must be a law such as {law.__name__}(...), not the class itself.")
+    if callable(getattr(law, "sample", None)):
+        return OwnLaw(law)
+    if hasattr(law, "rvs") and hasattr(law, "support"):
+        return _SciPyLaw(law)
+    raise TypeError(f"{name} must be a law of mini-batch times, such as Exponential(); got {shown(law)}.")
+
+
+def as_single_law(law: Any, name: str = "delay") -> DelayLaw:
+    """A law that all learners share."""
+    checked = as_law(law, name)
+    if isinstance(checked, PerLearner):
+        raise TypeError(f"{name} must be one law that all learners share here, not a PerLearner.")
+    return checked
+
+
+def finite_mean(law: DelayLaw) -> float:
+    """E[X] where a formula needs it to exist."""
+    if not math.isfinite(law.mean):
+        raise ValueError(f"this needs a finite mean E[X], but that of {law!r} is infinite.")
+    return law.mean
+
+
+def _ageing_by_shape(shape: float) -> Ageing:
+    return "both" if shape == 1 else "NLTU" if shape > 1 else "NSTU"
+
+
+def _share(q: ArrayLike) -> FloatArray:
+    share = np.asarray(q, dtype=np.float64)
+    if not ((share >= 0) & (share <= 1)).all():
+        raise ValueError("a share q must be between 0 and 1.")
+    return share
+
+
+def bisect(reached: Callable[[FloatArray], Any], shape: tuple[int, ...]) -> Any:
+    """The smallest x at which `reached` turns true, to the last digits of float64."""
+    high = np.ones(shape)
+    while not (done := reached(high) | (high > 1e300)).all():
+        high = np.where(done, high, 4 * high)
+    low = np.where(high > 1, high / 4, 0.0)
+    for _ in range(1100):  # enough to walk down to the smallest float
+        middle = low + (high - low) / 2
+        if ((middle == low) | (middle == high)).all():
+            break
+        here = reached(middle)
+        low, high = np.where(here, low, middle), np.where(here, middle, high)
+    return high[()]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _csv_time(path: str | PathLike[str], line: int, row: list[str], index: int) -> float:
+    if index >= len(row):
+        raise ValueError(f"line {line} of {path} has {len(row)} columns; column {index} was asked for.")
+    if not _is_number(row[index]):
+        raise ValueError(f"line {line} of {path} must hold a time; it holds {shown(row[index])}.")
+    time = float(row[index])
+    if not (math.isfinite(time) and time >= 0):
+        raise ValueError(f"line {line} of {path} must hold a time of at least 0; it holds {row[index]}.")
+    return time
