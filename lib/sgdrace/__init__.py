@@ -17,6 +17,8 @@ from sgdrace.delays import (
     Uniform,
     Weibull,
 )
+from sgdrace.lockstep import Lockstep
+from sgdrace.race import Race, simulate
 
 __all__ = [
     "VARIANTS",
@@ -26,12 +28,15 @@ __all__ = [
     "Exponential",
     "Gamma",
     "HyperExponential",
+    "Lockstep",
     "LogNormal",
     "Lomax",
     "Pareto",
     "PerLearner",
+    "Race",
     "ShiftedExponential",
     "Uniform",
     "Weibull",
     "order_statistics",
+    "simulate",
 ]

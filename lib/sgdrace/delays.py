@@ -669,8 +669,8 @@ class OwnLaw(DelayLaw):
 
     @property
     def has_quantiles(self) -> bool:
-        """Whether ppf can be had, from the law itself or from its cdf."""
-        return self._offers("ppf") or self._offers("cdf")
+        """Whether the law itself has a ppf; one found from the cdf by bisection is too slow for sampling."""
+        return self._offers("ppf")
 
     @cached_property
     def mean(self) -> float:
@@ -753,6 +753,14 @@ def as_law(law: Any, name: str = "delay") -> DelayLaw | PerLearner:
     if hasattr(law, "rvs") and hasattr(law, "support"):
         return _SciPyLaw(law)
     raise TypeError(f"{name} must be a law of mini-batch times, such as Exponential(); got {shown(law)}.")
+
+
+def law_of_learners(law: Any, P: int) -> DelayLaw | PerLearner:
+    """A law for P learners: one that they share, or a PerLearner with exactly P."""
+    checked = as_law(law)
+    if isinstance(checked, PerLearner) and len(checked) != P:
+        raise ValueError(f"the PerLearner law describes {len(checked)} learners, but P is {P}.")
+    return checked
 
 
 def as_single_law(law: Any, name: str = "delay") -> DelayLaw:

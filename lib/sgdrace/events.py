@@ -1,0 +1,159 @@
+"""Which mini-batches finish first: the kernels of the race, vectorized over rows.
+
+Knows finish times and learners; nothing of updates or variants. A row is one replica, or one round of one.
+Ties go to the smaller learner, as in the protocol.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdrace.arguments import FloatArray
+from sgdrace.streams import Source
+
+Learners = NDArray[np.integer]
+
+
+class Events(NamedTuple):
+    """Completed mini-batches; `learner` is None where nobody asked who completed them."""
+
+    time: FloatArray  # (rows, n)
+    learner: Learners | None  # (rows, n)
+
+
+def everyone(rows: int, P: int) -> Learners:
+    """The learners 0..P-1 in every row."""
+    return np.broadcast_to(np.arange(P, dtype=np.int32), (rows, P))
+
+
+def earliest(finish: FloatArray, n: int) -> Learners:
+    """Columns of the n smallest entries of each row, the earliest first."""
+    if n == 1:
+        return np.argmin(finish, axis=1, keepdims=True)
+    if 2 * n > finish.shape[1]:
+        return finish.argsort(axis=1, kind="stable")[:, :n]
+    column = np.argpartition(finish, n - 1, axis=1)[:, :n]
+    column.sort(axis=1)  # by column first, so that the stable sort by time breaks ties the right way
+    time = np.take_along_axis(finish, column, 1)
+    order = time.argsort(axis=1, kind="stable")
+    last = np.take_along_axis(time, order[:, -1:], 1)
+    column = np.take_along_axis(column, order, 1)
+    tied = np.count_nonzero(finish <= last, axis=1) > n  # who of the last ones got in was left to chance
+    if tied.any():
+        column[tied] = finish[tied].argsort(axis=1, kind="stable")[:, :n]
+    return column
+
+
+def first_completions(
+    finish: FloatArray, n: int, source: Source, who: bool, resume: bool = False
+) -> tuple[Events, FloatArray | None]:
+    """The first n completions, in no order, of learners that never idle, busy now until `finish` (rows, P).
+
+    Everybody who might finish again before the n-th completion known so far gets more mini-batches. These
+    can only bring the n-th completion forward, so a learner that is past it is out. With `resume` it also
+    returns when each learner finishes the mini-batch it is busy with at the n-th completion.
+    """
+    rows, P = finish.shape
+    learner = everyone(rows, P) if who or resume else None
+    done = latest = Events(finish, learner)
+    generated = [done]
+    ahead = 0
+    each = n // P  # completions that a learner has among the first n, on average
+    # Long runs begin with what nearly all learners need, short ones with one mini-batch at a time.
+    count = each + 2 * math.isqrt(each) if each >= 8 else 1
+    while True:
+        if done.time.shape[1] >= n:
+            done = _smallest(done, n)
+            last = done.time.max(axis=1, keepdims=True)
+            # A tie with the n-th completion can matter to who it was, never to when it was.
+            live = latest.time <= last if learner is not None else latest.time < last
+            width = int(np.count_nonzero(live, axis=1).max())
+            if width == 0:
+                break
+            if width < latest.time.shape[1]:
+                latest = _smallest(latest, width)
+            count = max(1, math.isqrt(each))
+        more = _more_of(latest, source, ahead, count)
+        ahead += count
+        latest = Events(more.time[:, count - 1 :: count], latest.learner)
+        done = _joined(done, more)
+        if resume:
+            generated.append(more)
+    return done, _busy_until(generated, done, P) if resume else None
+
+
+def ordered(events: Events) -> Events:
+    """The events of each row in the order in which they happen."""
+    time, learner = events
+    if learner is None:
+        return Events(np.sort(time, axis=1), None)
+    order = np.argsort(time, axis=1)
+    sorted_time = np.take_along_axis(time, order, 1)
+    tied = (sorted_time[:, 1:] == sorted_time[:, :-1]).any(axis=1)
+    if tied.any():
+        order[tied] = np.lexsort((learner[tied], time[tied]), axis=1)
+    return Events(sorted_time, np.take_along_axis(learner, order, 1))
+
+
+def _more_of(latest: Events, source: Source, ahead: int, count: int) -> Events:
+    """The next `count` completions of each learner after its latest one, learner by learner."""
+    times = source.times(latest.time if latest.learner is None else latest.learner, ahead, count)
+    times[..., 0] += latest.time
+    # A running sum adds in the same order as a clock does, so that equal times stay equal.
+    time = np.cumsum(times, axis=2, out=times).reshape(len(times), -1)
+    return Events(time, None if latest.learner is None else latest.learner.repeat(count, axis=1))
+
+
+def _joined(a: Events, b: Events) -> Events:
+    learner = None
+    if a.learner is not None and b.learner is not None:
+        learner = np.concatenate([a.learner, b.learner], axis=1)
+    return Events(np.concatenate([a.time, b.time], axis=1), learner)
+
+
+def _smallest(events: Events, n: int) -> Events:
+    """The n earliest events of each row, in no order."""
+    time, learner = events
+    if time.shape[1] == n:
+        return events
+    if learner is None:
+        return Events(np.partition(time, n - 1, axis=1)[:, :n], None)
+    index = np.argpartition(time, n - 1, axis=1)[:, :n]
+    last = np.take_along_axis(time, index[:, -1:], 1)
+    tied = np.count_nonzero(time <= last, axis=1) > n
+    if tied.any():
+        index[tied] = np.lexsort((learner[tied], time[tied]), axis=1)[:, :n]
+    return Events(np.take_along_axis(time, index, 1), np.take_along_axis(learner, index, 1))
+
+
+def _busy_until(generated: list[Events], done: Events, P: int) -> FloatArray:
+    """The first completion of each learner that is not among those done."""
+    rows = len(done.time)
+    row = np.arange(rows)[:, None]
+    made = np.zeros((rows, P), np.intp)
+    assert done.learner is not None
+    np.add.at(made, (row, done.learner), 1)
+    seen = np.zeros((rows, P), np.intp)
+    busy = np.full((rows, P), np.inf)
+    for time, learner in generated:
+        assert learner is not None
+        # Completions of one learner stand in order, so the one after those it has made is the one wanted.
+        number = seen[row, learner] + _rank_within_learner(learner)
+        wanted = number == made[row, learner]
+        busy[np.nonzero(wanted)[0], learner[wanted]] = time[wanted]
+        np.add.at(seen, (row, learner), 1)
+    return busy
+
+
+def _rank_within_learner(learner: Learners) -> Learners:
+    """How many earlier columns of the row name the same learner."""
+    order = np.argsort(learner, axis=1, kind="stable")
+    grouped = np.take_along_axis(learner, order, 1)
+    column = np.arange(learner.shape[1])
+    new = np.ones(learner.shape, bool)
+    new[:, 1:] = grouped[:, 1:] != grouped[:, :-1]
+    rank = np.empty(learner.shape, np.intp)
+    np.put_along_axis(rank, order, column - np.maximum.accumulate(np.where(new, column, 0), axis=1), 1)
+    return rank

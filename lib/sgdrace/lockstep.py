@@ -1,0 +1,124 @@
+"""Races whose K changes on the way: all replicas advance together, one update at a time.
+
+Knows the four variants and delays, as `race` does, but lets somebody else choose K before every update, for
+each replica on its own. `race.simulate` is much faster where K is fixed.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sgdrace.arguments import FloatArray, IntArray, Seed, count, generator, variant_P_K
+from sgdrace.delays import Law, law_of_learners
+from sgdrace.events import Learners, earliest
+from sgdrace.streams import FreshTimes, Source
+
+BoolArray = NDArray[np.bool_]
+
+
+class LockstepUpdate(NamedTuple):
+    """One update of every replica; where a replica has a smaller K than others, its columns end in -1."""
+
+    time: FloatArray  # (replicas,)
+    learner: IntArray  # (replicas, largest K)
+    staleness: IntArray  # (replicas, largest K)
+    pushed: FloatArray  # (replicas, largest K)
+
+
+class Lockstep:
+    """Replicas of a race that wait for the caller to choose K before every update.
+
+    >>> from sgdrace import Constant
+    >>> race = Lockstep("K-batch-async", P=2, delay=Constant(1.0), replicas=1)
+    >>> [race.update(K).time.tolist() for K in (2, 4, 1)]
+    [[1.0], [3.0], [4.0]]
+    """
+
+    def __init__(
+        self,
+        variant: str,
+        P: int,
+        delay: Law,
+        replicas: int = 1,
+        seed: Seed = None,
+        source: Source | None = None,
+    ) -> None:
+        self.variant, self.P, _ = variant_P_K(variant, P, 1)
+        self.replicas = count("replicas", replicas)
+        law = law_of_learners(delay, self.P)
+        self.source = source or FreshTimes(law, generator(seed))
+        self.updates = 0
+        self.row = np.arange(self.replicas)
+        self.version = np.zeros((self.replicas, self.P), np.int32)  # of the model each learner works from
+        self.finish = np.zeros((self.replicas, self.P))
+        self._restart(np.ones((self.replicas, self.P), bool), np.zeros(self.replicas), version=0)
+
+    def update(self, K: ArrayLike) -> LockstepUpdate:
+        """Make the next update of every replica, from K pushes, or from K[r] pushes in replica r."""
+        counts = self._checked(K)
+        largest = int(counts.max())
+        pushes = LockstepUpdate(
+            np.empty(self.replicas),
+            np.full((self.replicas, largest), -1, np.int32),
+            np.full((self.replicas, largest), -1, np.int32),
+            np.full((self.replicas, largest), -1.0),
+        )
+        waiting = (
+            self._pushes_in_batch(counts, pushes) if "batch" in self.variant else self._pushes(counts, pushes)
+        )
+        if self.variant.endswith("-sync"):
+            waiting[:] = True
+        self.updates += 1
+        self._restart(waiting, pushes.time, self.updates)
+        return pushes
+
+    def _pushes(self, counts: IntArray, pushes: LockstepUpdate) -> BoolArray:
+        """The first K learners push and wait."""
+        order = earliest(self.finish, pushes.learner.shape[1])
+        waiting = np.zeros(self.finish.shape, bool)
+        for k, learner in enumerate(order.T):
+            active = k < counts
+            self._record(pushes, k, active, learner)
+            waiting[self.row[active], learner[active]] = True
+        return waiting
+
+    def _pushes_in_batch(self, counts: IntArray, pushes: LockstepUpdate) -> BoolArray:
+        """K pushes, each followed at once by another mini-batch with the current model; only the last waits."""
+        waiting = np.zeros(self.finish.shape, bool)
+        for k in range(pushes.learner.shape[1]):
+            active = k < counts
+            learner = self.finish.argmin(axis=1)
+            self._record(pushes, k, active, learner)
+            last = k == counts - 1
+            waiting[self.row[last], learner[last]] = True
+            goes_on = np.zeros(self.finish.shape, bool)
+            goes_on[self.row[active & ~last], learner[active & ~last]] = True
+            self._restart(goes_on, self.finish[self.row, learner], self.updates)
+        return waiting
+
+    def _record(self, pushes: LockstepUpdate, k: int, active: BoolArray, learner: Learners) -> None:
+        row, who = self.row[active], learner[active]
+        pushes.learner[row, k] = who
+        pushes.staleness[row, k] = self.updates - self.version[row, who]
+        pushes.pushed[row, k] = pushes.time[row] = self.finish[row, who]
+
+    def _restart(self, who: BoolArray, now: FloatArray, version: int) -> None:
+        """These learners (replicas, P) start a mini-batch now, from this version of the model."""
+        row, learner = np.nonzero(who)
+        self.finish[row, learner] = now[row] + self.source.begin(row, learner)
+        self.version[row, learner] = version
+
+    def _checked(self, K: ArrayLike) -> IntArray:
+        counts = np.asarray(K)
+        if (
+            counts.ndim > 1
+            or counts.dtype.kind not in "iu"
+            or (counts.ndim == 1 and counts.shape != (self.replicas,))
+        ):
+            raise TypeError(
+                f"K must be a whole number, or one for each of {self.replicas} replicas; got {K!r}."
+            )
+        for extreme in (counts.min(), counts.max()):
+            variant_P_K(self.variant, self.P, int(extreme))
+        return np.broadcast_to(counts, self.replicas).astype(np.int32)

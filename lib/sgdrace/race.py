@@ -1,0 +1,379 @@
+"""When each update of a race happens, who sent its gradients and how stale they are.
+
+Knows the four variants and delays; nothing of weights. `simulate` is exact: the same events as
+`sgdrace.protocol`, vectorized over replicas.
+"""
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from tqdm.auto import tqdm
+
+from sgdrace import order_statistics
+from sgdrace.arguments import FloatArray, IntArray, Seed, count, real, seed_sequence, variant_P_K
+from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
+from sgdrace.events import Events, Learners, earliest, everyone, first_completions, ordered
+from sgdrace.streams import CommonTimes, FreshTimes, Source
+
+BLOCK = 1 << 18  # numbers that a kernel holds at a time: 2 MB, small enough for the cache
+LONG = 1 << 21  # pushes of one replica that are sorted at a time
+
+
+@dataclass(frozen=True)
+class Utilization:
+    """Shares of all learner time up to the last update, for each replica; they add up to 1."""
+
+    used: FloatArray  # (replicas,) mini-batches that went into an update, stale ones included
+    idle: FloatArray  # waiting for the update after a push
+    cancelled: FloatArray  # thrown away
+    unfinished: FloatArray  # still running at the end, fate unknown
+
+
+@dataclass(frozen=True, repr=False)
+class Race:
+    """The timing of a run: update j of replica r happens at time[r, j].
+
+    Along the last axis of `learner`, `staleness` and `pushed` are the K gradients of the update in the order
+    in which they arrived; these three are None for a race simulated with detail=False.
+    """
+
+    variant: str
+    P: int
+    K: int
+    time: FloatArray  # (replicas, updates)
+    learner: IntArray | None = None  # (replicas, updates, K) who sent each gradient
+    staleness: IntArray | None = None  # (replicas, updates, K) updates between its pull and its use
+    pushed: FloatArray | None = None  # (replicas, updates, K) when it arrived
+
+    def __repr__(self) -> str:
+        replicas, updates = self.time.shape
+        return f"Race({self.variant}, P={self.P}, K={self.K}: {replicas} replicas of {updates} updates)"
+
+    def first(self, updates: int) -> "Race":
+        """The race up to and without this update."""
+        n = count("updates", updates, maximum=self.time.shape[1])
+        return self._select(slice(n))
+
+    def thin(self, every: int) -> "Race":
+        """Every n-th update only, for drawing; the last one of each group of n is kept."""
+        every = count("every", every, maximum=self.time.shape[1])
+        return self._select(slice(every - 1, None, every))
+
+    def until(self, t: float) -> "Race":
+        """The updates that happen before t in at least one replica."""
+        n = int(self.updates_before(real("t", t)).max())
+        if n == 0:
+            raise ValueError(f"no update happens before t = {t:g}; the first is at {self.time.min():g}.")
+        return self.first(n)
+
+    def updates_before(self, t: ArrayLike) -> Any:
+        """N(t), how many updates each replica has made before t: (replicas,), or (replicas, times)."""
+        times = np.asarray(t, dtype=np.float64)
+        if times.ndim > 1 or np.isnan(times).any():
+            raise ValueError("t must be a time or a list of times.")
+        return np.array([np.searchsorted(row, times, side="left") for row in self.time])
+
+    def _select(self, updates: slice) -> "Race":
+        detail = ("time", "learner", "staleness", "pushed")
+        arrays = {name: getattr(self, name) for name in detail}
+        return replace(self, **{name: a[:, updates] for name, a in arrays.items() if a is not None})
+
+    def utilization(self) -> Utilization:
+        """What became of the time of the learners.
+
+        >>> race = simulate("K-async", P=4, K=4, delay=Exponential(), updates=2000, seed=0)
+        >>> print(race.utilization().idle.round(2))
+        [0.52]
+        """
+        if self.learner is None or self.pushed is None:
+            raise ValueError("utilization needs to know who pushed when: simulate with detail=True.")
+        end = self.time[:, -1]
+        begin = np.concatenate([np.zeros((len(end), 1)), self.time[:, :-1]], axis=1)
+        idle = cancelled = unfinished = np.zeros(len(end))
+        if "batch" not in self.variant:
+            idle = (self.time[:, :, None] - self.pushed).sum(axis=(1, 2))
+        if self.variant.endswith("-sync"):
+            # A learner works from the begin of a round to its last push; what comes after is cancelled.
+            worked = np.where(_last_of_learner(self.learner), self.pushed - begin[:, :, None], 0.0)
+            cancelled = self.P * end - worked.sum(axis=(1, 2)) - idle
+        else:
+            busy_since = np.zeros((len(end), self.P))
+            restart = self.pushed if "batch" in self.variant else self.time[:, :, None]
+            row = np.arange(len(end))[:, None, None]
+            np.maximum.at(busy_since, (row, self.learner), restart)
+            unfinished = (end[:, None] - busy_since).sum(axis=1)
+        total = self.P * end
+        shares = [part / total for part in (idle, cancelled, unfinished)]
+        return Utilization(1 - np.sum(shares, axis=0), *shares)
+
+
+def simulate(
+    variant: str,
+    P: int,
+    K: int,
+    delay: Law,
+    updates: int,
+    replicas: int = 1,
+    seed: Seed = None,
+    detail: bool = True,
+    common: bool = False,
+    threads: int = 1,
+    progress: bool = False,
+) -> Race:
+    """Simulate the timing of distributed SGD with P learners and K mini-batches per update.
+
+    The same seed gives the same race on any machine and with any number of threads. With `common=True` it
+    also gives common random numbers across variants, values of K and numbers of updates: the n-th mini-batch
+    that learner i of replica r starts takes the same time in each, so that differences between races are
+    not noise. (Slower, because the streams must be followed. Replica r is the same whatever `replicas` is.)
+    With `detail=False` only the times are computed, often much faster.
+
+    >>> simulate("K-async", P=8, K=2, delay=Exponential(), updates=1000, replicas=100, seed=0)
+    Race(K-async, P=8, K=2: 100 replicas of 1000 updates)
+    """
+    variant, P, K = variant_P_K(variant, P, K)
+    law = law_of_learners(delay, P)
+    J, R = count("updates", updates), count("replicas", replicas)
+    plan = _Plan(P, K, J, law, detail, common)
+    kernel, numbers = _kernel_of(variant, plan)
+    rows = max(1, min(R, BLOCK // numbers))
+    seeds = seed_sequence(seed).spawn(R if common else math.ceil(R / rows))
+    sources: list[Source]
+    if common:
+        sources = [CommonTimes(law, P, seeds[a : a + rows]) for a in range(0, R, rows)]
+    else:
+        sources = [FreshTimes(law, np.random.default_rng(child)) for child in seeds]
+    sizes = [min(rows, R - a) for a in range(0, R, rows)]
+
+    with (
+        tqdm(total=R * J, unit=" updates", disable=not progress) as bar,
+        ThreadPoolExecutor(count("threads", threads)) as pool,
+    ):
+        blocks = list(pool.map(lambda n, source: kernel(plan, n, source, bar.update), sizes, sources))
+    return Race(variant, P, K, *_stacked(blocks, axis=0))
+
+
+class _Plan(NamedTuple):
+    """What every kernel needs to know."""
+
+    P: int
+    K: int
+    J: int
+    law: DelayLaw | PerLearner
+    detail: bool
+    common: bool
+
+
+# time (rows, J); learner, staleness, pushed (rows, J, K) or None
+_Block = tuple[FloatArray, IntArray | None, IntArray | None, FloatArray | None]
+_Tick = Callable[[int], object]  # called with the number of updates just simulated
+_Kernel = Callable[[_Plan, int, Source, _Tick], _Block]
+
+
+def _stacked(blocks: list[_Block], axis: int) -> _Block:
+    """Blocks of replicas (axis 0) or of updates (axis 1) as one."""
+    columns = zip(*blocks, strict=True)
+    return cast(_Block, tuple(None if c[0] is None else np.concatenate(c, axis) for c in columns))
+
+
+def _kernel_of(variant: str, plan: _Plan) -> tuple[_Kernel, int]:
+    """The kernel for this race, and how many numbers it holds at a time for each replica.
+
+    The block size follows from these numbers alone, so the random streams do not depend on the machine.
+    """
+    P, K, J = plan.P, plan.K, plan.J
+    if not (plan.detail or plan.common) and _gaps_of(variant, plan) is not None:
+        return partial(_independent_gaps, variant), J
+    if variant == "K-sync" or (variant == "K-batch-sync" and K == 1):
+        return partial(_sync_rounds, _round), P * J
+    if variant == "K-batch-sync":
+        return partial(_sync_rounds, _batch_round), max(P, 2 * K) * J
+    if variant == "K-batch-async" or K == 1:  # alone in its batch, a push completes it: nobody ever waits
+        return _batch_async, max(P, K * J)
+    return _async, P
+
+
+def _gaps_of(
+    variant: str, plan: _Plan
+) -> Callable[[np.random.Generator, tuple[int, int]], FloatArray] | None:
+    """A sampler of the times between updates where they are independent draws of one known law."""
+    P, K, law = plan.P, plan.K, plan.law
+    if isinstance(law, Exponential) and "batch" in variant:  # the next of P memoryless learners, K times
+        return lambda rng, size: rng.standard_gamma(K, size) / (P * law.rate)
+    waits_for_K_fresh = variant == "K-sync" or (variant == "K-batch-sync" and K == 1)
+    all_as_good_as_fresh = variant == "K-async" and (isinstance(law, Exponential) or K == P)
+    if (waits_for_K_fresh or all_as_good_as_fresh) and order_statistics.has_quantiles(law):
+        return lambda rng, size: order_statistics.sample(law, K, P, rng, size)
+    return None
+
+
+def _independent_gaps(variant: str, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+    """Races without detail whose updates are a renewal process."""
+    gaps = _gaps_of(variant, plan)
+    assert gaps is not None
+    assert isinstance(source, FreshTimes)
+    time = gaps(source.rng, (rows, plan.J)).cumsum(axis=1)
+    tick(time.size)
+    return time, None, None, None
+
+
+_Round = Callable[[_Plan, FloatArray, Source], Events]
+
+
+def _sync_rounds(round_: _Round, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+    """The sync variants: after every update all learners begin again together."""
+    P, K, J = plan.P, plan.K, plan.J
+    width = K if plan.detail else 1  # without detail only the last push of a round is kept
+    pushed = np.empty((rows, J, width))
+    learner = np.empty((rows, J, K), np.int32) if plan.detail else None
+    if plan.common:  # the streams tie a round to the one before
+        now = np.zeros((rows, 1))
+        for j in range(J):
+            events = round_(plan, now + np.zeros((1, P)), source)
+            pushed[:, j], now = events.time[:, -width:], events.time[:, -1:]
+            if learner is not None and events.learner is not None:
+                learner[:, j] = events.learner
+            tick(rows)
+        time = pushed[:, :, -1]
+    else:  # rounds are independent: as many at once as the block holds, each on a clock of its own
+        flat = pushed.reshape(rows * J, width)
+        step = max(1, BLOCK // max(P, 2 * K))
+        for a in range(0, rows * J, step):
+            n = min(step, rows * J - a)
+            events = round_(plan, np.zeros((n, P)), source)
+            flat[a : a + n] = events.time[:, -width:]
+            if learner is not None and events.learner is not None:
+                learner.reshape(rows * J, K)[a : a + n] = events.learner
+            tick(n)
+        time = pushed[:, :, -1].cumsum(axis=1)
+        pushed[:, 1:] += time[:, :-1, None]
+    if learner is None:
+        return time, None, None, None
+    return time, learner, np.zeros(learner.shape, np.int32), pushed
+
+
+def _round(plan: _Plan, begin: FloatArray, source: Source) -> Events:
+    """K-sync: the first K of P learners that all begin at the same time."""
+    all_learners = everyone(*begin.shape)
+    finish = begin + source.times(all_learners)[..., 0]
+    source.start(all_learners)
+    if not plan.detail:
+        return Events(np.partition(finish, plan.K - 1, axis=1)[:, plan.K - 1 : plan.K], None)
+    who = earliest(finish, plan.K)
+    return Events(np.take_along_axis(finish, who, 1), who)
+
+
+def _batch_round(plan: _Plan, begin: FloatArray, source: Source) -> Events:
+    """K-batch-sync: the first K mini-batches of P learners that go on at once after a push."""
+    all_learners = everyone(*begin.shape)
+    finish = begin + source.times(all_learners)[..., 0]
+    source.start(all_learners)
+    who = plan.detail or source.tells_learners_apart
+    events, _ = first_completions(finish, plan.K, source, who)
+    if not who:
+        return Events(events.time.max(axis=1, keepdims=True), None)
+    events = ordered(events)
+    assert events.learner is not None
+    source.start(events.learner[:, :-1])  # the push that completes the batch starts no other
+    return events
+
+
+def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+    """K-async: the K first learners wait for the update and pull it; the others go on with what they have."""
+    P, K, J = plan.P, plan.K, plan.J
+    finish = source.times(everyone(rows, P))[..., 0]
+    source.start(everyone(rows, P))
+    time = np.empty((rows, J))
+    if not (plan.detail or source.tells_learners_apart):  # learners are alike: no need to know who is who
+        for j in range(J):
+            finish.partition(K - 1, axis=1)
+            time[:, j] = finish[:, K - 1]
+            finish[:, :K] = source.times(finish[:, :K])[..., 0] + time[:, j, None]
+            tick(rows)
+        return time, None, None, None
+    version = np.zeros((rows, P), np.int32)  # of the model that each learner works from
+    learner = np.empty((rows, J, K), np.int32)
+    staleness, pushed = np.empty_like(learner), np.empty(learner.shape)
+    row = np.arange(rows)[:, None]
+    for j in range(J):
+        who = earliest(finish, K)
+        learner[:, j], pushed[:, j], staleness[:, j] = who, finish[row, who], j - version[row, who]
+        time[:, j] = pushed[:, j, -1]
+        finish[row, who] = time[:, j, None] + source.times(who)[..., 0]
+        version[row, who] = j + 1
+        source.start(who)
+        tick(rows)
+    return (time, learner, staleness, pushed) if plan.detail else (time, None, None, None)
+
+
+def _batch_async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+    """K-batch-async: nobody ever waits, so the pushes are P renewal processes and every K-th is an update."""
+    P, K, J = plan.P, plan.K, plan.J
+    who = plan.detail or source.tells_learners_apart
+    finish: FloatArray | None = source.times(everyone(rows, P))[..., 0]
+    source.start(everyone(rows, P))
+    version = np.zeros((rows, P), np.int32)
+    blocks: list[_Block] = []
+    step = max(1, LONG // K)
+    for j in range(0, J, step):
+        n = min(step, J - j)
+        assert finish is not None
+        events, finish = first_completions(finish, n * K, source, who, resume=j + n < J)
+        pushed, learner = ordered(events)
+        shape = (rows, n, K)
+        time = pushed[:, K - 1 :: K]
+        if learner is not None:
+            source.start(learner)
+        if plan.detail:
+            assert learner is not None
+            staleness = _batch_staleness(learner, K, j, version).reshape(shape)
+            blocks.append((time, learner.reshape(shape).astype(np.int32), staleness, pushed.reshape(shape)))
+        else:
+            blocks.append((time.copy(), None, None, None))
+        tick(time.size)
+    joined = [
+        None if column[0] is None else np.concatenate(column, axis=1) for column in zip(*blocks, strict=True)
+    ]
+    return cast(_Block, tuple(joined))
+
+
+def _batch_staleness(learner: Learners, K: int, first: int, version: IntArray) -> IntArray:
+    """Staleness of pushes (rows, n) in order, from update `first` on; moves `version` (rows, P) forward.
+
+    A push is as stale as the number of updates since the learner's push before it, at which it pulled. The
+    learner that completes a batch pulls the new version.
+    """
+    rows, n = learner.shape
+    number = np.arange(n)
+    after = (first + (number + 1) // K).astype(np.int32)  # version that the learner of each push pulls
+    order = np.argsort(learner, axis=1, kind="stable")
+    grouped = np.take_along_axis(learner, order, 1)
+    pulled = np.empty((rows, n), np.int32)
+    pulled[:, 1:] = after[order[:, :-1]]
+    new = np.ones((rows, n), bool)
+    new[:, 1:] = grouped[:, 1:] != grouped[:, :-1]
+    row = np.nonzero(new)[0]
+    pulled[new] = version[row, grouped[new]]
+    last = np.ones((rows, n), bool)
+    last[:, :-1] = new[:, 1:]
+    version[np.nonzero(last)[0], grouped[last]] = after[order[last]]
+    staleness = np.empty((rows, n), np.int32)
+    np.put_along_axis(staleness, order, (first + order // K - pulled).astype(np.int32), 1)
+    return staleness
+
+
+def _last_of_learner(learner: IntArray) -> Any:
+    """Which pushes (replicas, updates, K) are the last of their learner in the update."""
+    order = np.argsort(learner, axis=-1, kind="stable")
+    grouped = np.take_along_axis(learner, order, -1)
+    last = np.ones(learner.shape, bool)
+    last[..., :-1] = grouped[..., 1:] != grouped[..., :-1]
+    found = np.empty(learner.shape, bool)
+    np.put_along_axis(found, order, last, -1)
+    return found
