@@ -330,11 +330,12 @@ class HyperExponential(DelayLaw):
         return (p * rate**power * component(np.multiply.outer(x, rate))).sum(axis=-1)
 
     def ppf(self, q: ArrayLike) -> Any:
-        q = _share(q)
-        return self._at_log_survival(np.log1p(-q))
+        with np.errstate(divide="ignore"):  # the share 1 is reached at infinity
+            return self._at_log_survival(np.log1p(-_share(q)))
 
     def isf(self, q: ArrayLike) -> Any:
-        return self._at_log_survival(np.log(_share(q)))
+        with np.errstate(divide="ignore"):
+            return self._at_log_survival(np.log(_share(q)))
 
     def at_hazard(self, e: FloatArray) -> FloatArray:
         return np.asarray(self._at_log_survival(-np.asarray(e, dtype=np.float64)))

@@ -31,7 +31,7 @@ def everyone(rows: int, P: int) -> Learners:
 def earliest(finish: FloatArray, n: int) -> Learners:
     """Columns of the n smallest entries of each row, the earliest first."""
     if n == 1:
-        return np.argmin(finish, axis=1, keepdims=True)
+        return np.asarray(finish.argmin(axis=1, keepdims=True))
     if 2 * n > finish.shape[1]:
         return finish.argsort(axis=1, kind="stable")[:, :n]
     column = np.argpartition(finish, n - 1, axis=1)[:, :n]

@@ -84,7 +84,7 @@ class Lockstep:
         return waiting
 
     def _pushes_in_batch(self, counts: IntArray, pushes: LockstepUpdate) -> BoolArray:
-        """K pushes, each followed at once by another mini-batch with the current model; only the last waits."""
+        """K pushes, each but the last followed at once by another mini-batch with the current model."""
         waiting = np.zeros(self.finish.shape, bool)
         for k in range(pushes.learner.shape[1]):
             active = k < counts

@@ -258,23 +258,28 @@ def _logit_range(law: DelayLaw, K: int, P: int, power: int) -> tuple[float, floa
         return peak + direction * step
 
     # To the right, X itself grows and moves the edge out.
-    z = np.linspace(peak, law.deepest_hazard, 1000)
+    depth = _depth(law)
+    z = np.linspace(peak, depth, 1000)
     log_integrand = _log_logit_density(z, K, P) + power * np.log(law.at_hazard(np.logaddexp(0, z)))
     matters = z[log_integrand > log_integrand.max() - 60]
-    return edge(-1), min(max(edge(+1), matters[-1]), law.deepest_hazard)
+    return edge(-1), min(max(edge(+1), matters[-1]), depth)
+
+
+def _depth(law: DelayLaw) -> float:
+    """How far into the tail, in cumulative hazard, the times of the law can be computed."""
+    depth = law.deepest_hazard
+    with np.errstate(over="ignore"):
+        while not np.isfinite(law.at_hazard(np.array([depth]))).all():
+            depth /= 2
+    return depth
 
 
 def _tail_slope(law: DelayLaw) -> float:
     """How fast log X grows with the cumulative hazard far out: 1/α for a power tail, 0 for lighter ones."""
-    far = law.deepest_hazard
-    near = 0.6 * far
-    times = law.at_hazard(np.array([near, far]))
-    if not np.isfinite(times).all():
-        return math.inf
-    slope = float(np.log(times[1] / times[0])) / (far - near)
-    # Tails lighter than any power (log-normal, Weibull) still grow a little at any finite depth.
-    middle = float(np.log(times[1] / law.at_hazard(np.array([(near + far) / 2]))[0])) / ((far - near) / 2)
-    return slope if math.isclose(slope, middle, rel_tol=0.05) else 0.0
+    at = _depth(law) * np.array([0.6, 0.8, 1.0])
+    first, second = np.diff(np.log(law.at_hazard(at))) / np.diff(at)
+    # Tails lighter than any power (log-normal, Weibull) still grow a little at any finite depth, ever slower.
+    return float(second) if math.isclose(first, second, rel_tol=0.05) else 0.0
 
 
 def _fewer_than(laws: PerLearner, K: int, x: FloatArray) -> Any:
@@ -294,7 +299,7 @@ def _per_learner_moments(laws: PerLearner, K: int, P: int) -> tuple[float, float
         return math.inf, math.inf
     shares = np.array([0, 1e-9, 1e-4, 0.05, 0.3, 0.5, 0.7, 0.95, 1 - 1e-4])
     tails = np.array([1e-6, 1e-9, 1e-13, 1e-20, 1e-40, 1e-80, 1e-160, 1e-300])
-    reach = [10.0 ** -(law.deepest_hazard / math.log(10)) for law in laws.laws]
+    reach = [math.exp(-_depth(law)) for law in laws.laws]
     knots = [law.ppf(shares) for law in laws.laws]
     knots += [law.isf(tails[tails >= least]) for law, least in zip(laws.laws, reach, strict=True)]
     edges = np.unique(np.append(0.0, np.concatenate(knots)))
@@ -310,11 +315,9 @@ def _per_learner_moments(laws: PerLearner, K: int, P: int) -> tuple[float, float
 
 
 def _per_learner_tail_is_too_heavy(laws: PerLearner, K: int, power: int) -> bool:
-    # X_{K:P} is late when the P-K+1 lightest tails are all late, so its tail index is the sum of theirs.
-    slopes = sorted(_tail_slope(law) for law in laws.laws)[: len(laws) - K + 1]
-    if 0.0 in slopes:
-        return False
-    return power >= sum(1 / slope for slope in slopes)
+    # X_{K:P} is late when P-K+1 learners are, most likely those with the heaviest tails: their indices add up.
+    slopes = sorted((_tail_slope(law) for law in laws.laws), reverse=True)[: len(laws) - K + 1]
+    return 0.0 not in slopes and sum(1 / slope for slope in slopes) <= power
 
 
 def _integral(f: Callable[[FloatArray], FloatArray], edges: FloatArray) -> float:

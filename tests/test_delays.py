@@ -1,0 +1,194 @@
+"""Facts about the laws of mini-batch times."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sgdrace import Constant, Empirical, Erlang, Exponential, Gamma, HyperExponential, PerLearner, simulate
+from sgdrace.delays import as_law
+from tests.examples import CONTINUOUS, DISCRETE, Own
+
+FALSE_ALARM = 1e-6  # of each statistical test in this file
+
+
+@pytest.mark.parametrize("law", CONTINUOUS, ids=repr)
+def test_samples_follow_the_cdf(law):
+    sample = law.sample(np.random.default_rng(1), 20_000)
+    assert stats.kstest(sample, law.cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("law", CONTINUOUS, ids=repr)
+def test_an_exponential_at_the_cumulative_hazard_is_the_law(law):
+    exponential = np.random.default_rng(2).standard_exponential(20_000)
+    assert stats.kstest(law.at_hazard(exponential), law.cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("law", CONTINUOUS, ids=repr)
+def test_quantiles_invert_the_cdf_on_both_sides(law):
+    q = np.array([1e-9, 1e-3, 0.1, 0.5, 0.9, 0.999])
+    assert law.cdf(law.ppf(q)) == pytest.approx(q, rel=1e-9, abs=1e-13)
+    tail = np.array([1e-120, 1e-30, 1e-9, 0.1, 0.7]) if law.sf(1e9) > 0 or law.sf(300.0) > 0 else q[1:4]
+    assert law.sf(law.isf(tail)) == pytest.approx(tail, rel=1e-7)
+
+
+@pytest.mark.parametrize("law", CONTINUOUS, ids=repr)
+def test_mean_and_variance_are_integrals_over_quantiles(law):
+    # Gauss-Legendre in the cumulative hazard, where every law here is smooth on the panels.
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    edges = np.concatenate([[0], 2.0 ** np.arange(-40, 7)])
+    middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
+    e = (middle[:, None] + half[:, None] * nodes).ravel()
+    density = (half[:, None] * weights).ravel() * np.exp(-e)
+    x = law.at_hazard(e)
+    mean = density @ x
+    assert law.mean == pytest.approx(mean, rel=1e-6)
+    assert law.var == pytest.approx(density @ (x - mean) ** 2, rel=1e-4)
+
+
+@pytest.mark.parametrize("law", CONTINUOUS, ids=repr)
+def test_density_is_the_slope_of_the_cdf(law):
+    x = law.ppf(np.array([0.2, 0.5, 0.8]))
+    h = 1e-6 * x
+    assert law.pdf(x) == pytest.approx((law.cdf(x + h) - law.cdf(x - h)) / (2 * h), rel=1e-6)
+    assert law.hazard(x) == pytest.approx(law.pdf(x) / law.sf(x))
+
+
+def _ages(law):
+    """(some age makes the rest stochastically shorter, some age makes it longer), checked on a grid."""
+    x = np.append(law.ppf(np.linspace(0, 0.999, 60)), np.linspace(0, law.ppf(0.999), 60))
+    survival = np.multiply.outer(law.sf(x), law.sf(x))
+    both = law.sf(np.add.outer(x, x))
+    return bool((both < survival - 1e-9).any()), bool((both > survival + 1e-9).any())
+
+
+@pytest.mark.parametrize("law", [*CONTINUOUS, *DISCRETE, Gamma(3.0, 1.0), Exponential()], ids=repr)
+def test_ageing_is_what_the_survival_function_says(law):
+    name = {(True, False): "NLTU", (False, True): "NSTU", (False, False): "both", (True, True): "neither"}
+    assert law.ageing == name[_ages(law)]
+
+
+def test_shapes_of_one_are_exponential():
+    assert Gamma(1.0, 2.0).ageing == Erlang(1, 2.0).ageing == "both"
+    assert HyperExponential((0.5, 0.5), (2.0, 2.0)).ageing == "both"
+
+
+def test_long_traces_are_not_certified():
+    assert Empirical(np.linspace(1, 1.001, 6000)).ageing == "neither"
+    assert Empirical(np.linspace(1, 1.001, 100)).ageing == "NLTU"
+
+
+def test_infinite_moments_are_infinite():
+    from sgdrace import Lomax, Pareto
+
+    assert Pareto(1.0).mean == Lomax(0.9).mean == math.inf
+    assert Pareto(1.0).var == Pareto(2.0).var == Lomax(1.5).var == math.inf
+
+
+def test_hyperexponential_quantiles_are_exact_far_in_the_tail():
+    law = HyperExponential((0.5, 0.5), (100.0, 0.01))
+    # At this age only the slow kind is left.
+    assert law.isf(1e-250) == pytest.approx((math.log(0.5) - math.log(1e-250)) / 0.01, rel=1e-14)
+    assert law.ppf(0.0) == 0 and law.isf(0.0) == math.inf
+
+
+def test_empirical_is_the_uniform_law_on_its_times():
+    law = Empirical([3.0, 1.0, 2.0, 2.0])
+    assert law.cdf([0.5, 1, 2, 3]).tolist() == [0, 0.25, 0.75, 1]
+    assert law.ppf([0, 0.25, 0.26, 0.75, 0.76, 1]).tolist() == [1, 1, 2, 2, 3, 3]
+    assert law.isf([0.25, 0.2]).tolist() == [2, 3]
+    assert law.mean == 2 and law.var == 0.5
+    counts = np.bincount(law.sample(np.random.default_rng(0), 4000).astype(int))[1:]
+    assert stats.chisquare(counts, [1000, 2000, 1000]).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "times"),
+    [
+        ("1\n2\n\n3\n", 0, [1, 2, 3]),
+        ("seconds\n0.5\n0.25\n", 0, [0.25, 0.5]),
+        ("learner,seconds\n0,2\n1,4\n", "seconds", [2, 4]),
+        ("learner, seconds\n0, 2\n1, 4\n", 1, [2, 4]),
+        ("\ufeffseconds\r\n1e-3\r\n", "seconds", [1e-3]),
+    ],
+)
+def test_a_csv_column_becomes_a_law(tmp_path, text, column, times):
+    path = tmp_path / "steps.csv"
+    path.write_text(text, encoding="utf-8")
+    assert Empirical.from_csv(path, column).times.tolist() == times
+
+
+def test_constant_never_varies():
+    law = Constant(3.0)
+    assert law.sample(np.random.default_rng(0), (2, 2)).tolist() == [[3, 3], [3, 3]]
+    assert (law.mean, law.var, law.ageing) == (3, 0, "NLTU")
+
+
+def test_per_learner_with_factors_equals_a_list_of_scaled_laws():
+    scaled = PerLearner(Exponential(), factors=[1.0, 4.0])
+    listed = PerLearner([Exponential(1.0), Exponential(0.25)])
+    assert scaled.means.tolist() == listed.means.tolist() == [1, 4]
+    assert scaled.ageing == listed.ageing == "both"
+    x = np.array([0.5, 2.0])
+    for i in range(2):
+        assert scaled.laws[i].cdf(x) == pytest.approx(listed.laws[i].cdf(x))
+
+
+def test_per_learner_draws_every_learner_from_its_own_law():
+    law = PerLearner([Constant(1.0), Constant(2.0), Constant(1.0)])
+    rng = np.random.default_rng(0)
+    assert law.sample(rng, (2, 3)).tolist() == [[1, 2, 1]] * 2
+    assert law.sample(rng, (2, 2), np.array([[1, 0], [2, 1]])).tolist() == [[2, 1], [1, 2]]
+
+
+def test_per_learner_has_a_class_only_if_all_learners_share_it():
+    from sgdrace import Lomax
+
+    assert PerLearner([Exponential(), Erlang()]).ageing == "NLTU"
+    assert PerLearner([Lomax(), Erlang()]).ageing == "neither"
+
+
+def test_a_law_of_ones_own_needs_only_sample():
+    race = simulate("K-async", P=4, K=2, delay=Own(Exponential()), updates=50, seed=0)
+    assert race.time.shape == (1, 50)
+
+
+def test_a_law_of_ones_own_says_what_it_lacks():
+    law = as_law(Own(Exponential()))
+    for use in (
+        lambda: law.mean,
+        lambda: law.var,
+        lambda: law.cdf(1.0),
+        lambda: law.ppf(0.5),
+        lambda: law.pdf(1.0),
+    ):
+        with pytest.raises(TypeError, match="which Own does not have"):
+            use()
+    assert law.ageing == "neither"
+
+
+def test_quantiles_are_found_from_a_cdf():
+    q = np.array([1e-12, 0.3, 0.999])
+    law = as_law(Own(Erlang(), offers=("cdf", "sf", "mean")))
+    assert law.ppf(q) == pytest.approx(Erlang().ppf(q), rel=1e-12)
+    assert law.isf(1e-100) == pytest.approx(Erlang().isf(1e-100), rel=1e-12)
+    assert law.mean == 1.0
+
+
+def test_a_method_or_a_number_may_give_the_mean():
+    own = Own(Exponential())
+    own.mean = lambda: 2.5
+    assert as_law(own).mean == 2.5
+
+
+def test_a_frozen_scipy_distribution_is_a_law():
+    law = as_law(stats.invgauss(1.0))
+    assert law.mean == pytest.approx(1.0)
+    assert stats.kstest(law.sample(np.random.default_rng(0), 5000), law.cdf).pvalue > FALSE_ALARM
+    assert law.ageing == "neither" and "invgauss" in repr(law)
+
+
+@pytest.mark.parametrize("law", [*CONTINUOUS, *DISCRETE], ids=repr)
+def test_every_law_has_a_short_repr(law):
+    assert len(repr(law)) < 90
