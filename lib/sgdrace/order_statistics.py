@@ -315,7 +315,7 @@ def _per_learner_moments(laws: PerLearner, K: int, P: int) -> tuple[float, float
 
 
 def _per_learner_tail_is_too_heavy(laws: PerLearner, K: int, power: int) -> bool:
-    # X_{K:P} is late when P-K+1 learners are, most likely those with the heaviest tails: their indices add up.
+    # X_{K:P} is late when P-K+1 learners are, most likely the heaviest-tailed: their tail indices add up.
     slopes = sorted((_tail_slope(law) for law in laws.laws), reverse=True)[: len(laws) - K + 1]
     return 0.0 not in slopes and sum(1 / slope for slope in slopes) <= power
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Literal, NamedTuple, Protocol
 
-import numpy as np
-
 from sgdrace.arguments import Seed, count, seed_sequence, variant_P_K
 from sgdrace.delays import Law, law_of_learners
 from sgdrace.streams import CommonTimes
@@ -128,18 +126,7 @@ class VirtualClock:
         0.0
         """
         law = law_of_learners(delay, count("P", P))
-        return cls.of_streams(CommonTimes(law, P, seed_sequence(seed).spawn(1)))
-
-    @classmethod
-    def of_streams(cls, streams: CommonTimes, row: int = 0) -> "VirtualClock":
-        """A clock on one row of given streams."""
-        numbers = np.zeros(streams.P, int)
-
-        def draw(learner: int) -> float:
-            numbers[learner] += 1
-            return streams.nth(row, learner, numbers[learner] - 1)
-
-        return cls(streams.P, draw)
+        return cls(P, CommonTimes(law, P, seed_sequence(seed).spawn(1)).reader(0))
 
     def start(self, learner: int, version: int, w: Any) -> None:
         """Start a mini-batch; one that the learner is still working on is cancelled."""

@@ -4,6 +4,7 @@ Knows laws and random generators; nothing of updates. Both sources answer the sa
 runs a race need not know which one it has.
 """
 
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from sgdrace.arguments import FloatArray
 from sgdrace.delays import DelayLaw, PerLearner
 
 CHUNK = 32  # mini-batches of every learner that a stream draws at a time
+BULK = 1024  # times that are drawn ahead where they are needed singly
 
 
 class Source(Protocol):
@@ -29,6 +31,10 @@ class Source(Protocol):
 
     def begin(self, row: Any, learner: Any) -> FloatArray:
         """Times (n,) of the mini-batches that single learners start now, no learner of a row twice."""
+        ...
+
+    def reader(self, row: int) -> Callable[[int], float]:
+        """A function that gives the time of the next mini-batch of a learner in this row, one at a time."""
         ...
 
 
@@ -51,6 +57,18 @@ class FreshTimes:
     def begin(self, row: Any, learner: Any) -> FloatArray:
         """Fresh times."""
         return self.times(learner)[..., 0]
+
+    def reader(self, row: int) -> Callable[[int], float]:
+        """Fresh times, drawn in bulk and handed out singly."""
+        if isinstance(self.law, PerLearner):
+            apart = [self._one_by_one(law) for law in self.law.laws]
+            return lambda learner: next(apart[learner])
+        alike = self._one_by_one(self.law)
+        return lambda learner: next(alike)
+
+    def _one_by_one(self, law: DelayLaw) -> Iterator[float]:
+        while True:
+            yield from law.sample(self.rng, BULK).tolist()
 
 
 class CommonTimes:
@@ -85,10 +103,16 @@ class CommonTimes:
         self.started[row, learner] += 1
         return np.asarray(self.drawn[row, number, learner])
 
-    def nth(self, row: int, learner: int, number: int) -> float:
-        """The time of one mini-batch, counted from 0."""
-        self._draw_up_to(number)
-        return float(self.drawn[row, number, learner])
+    def reader(self, row: int) -> Callable[[int], float]:
+        """The streams of this row from their beginning, each learner at its own pace."""
+        number = [0] * self.P
+
+        def read(learner: int) -> float:
+            self._draw_up_to(number[learner])
+            number[learner] += 1
+            return float(self.drawn[row, number[learner] - 1, learner])
+
+        return read
 
     def _draw_up_to(self, number: int) -> None:
         while number >= self.drawn.shape[1]:

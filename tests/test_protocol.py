@@ -1,0 +1,146 @@
+"""Facts about the event loop, on timelines small enough to check by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sgdrace import VARIANTS, Exponential, PerLearner, simulate
+from sgdrace.protocol import Push, VirtualClock, run
+
+
+def clock(*streams):
+    """A clock on which learner i takes the times of its own list, one after the other."""
+    queues = [iter(stream) for stream in streams]
+    return VirtualClock(len(streams), lambda learner: next(queues[learner]))
+
+
+def story(variant, K, engine, updates):
+    """(time, learners, staleness) of every update."""
+    history = run(variant, len(engine.running), K, engine, updates)
+    return [
+        (update.time, [push.learner for push in update.pushes], [j - push.version for push in update.pushes])
+        for j, update in enumerate(history)
+    ]
+
+
+def fates(engine):
+    return [(job.learner, job.start, job.end, job.version, job.fate) for job in engine.jobs]
+
+
+def test_k_sync_cancels_whoever_is_late():
+    engine = clock([1.0, 1.0, 9.0], [3.0, 2.0, 9.0])
+    assert story("K-sync", 1, engine, 2) == [(1, [0], [0]), (2, [0], [0])]
+    assert fates(engine) == [
+        (0, 0, 1, 0, "used"),
+        (1, 0, 1, 0, "cancelled"),
+        (0, 1, 2, 1, "used"),
+        (1, 1, 2, 1, "cancelled"),
+    ]
+
+
+def test_k_batch_sync_lets_a_fast_learner_push_twice():
+    engine = clock([1.0, 1.0, 9.0, 9.0], [5.0, 9.0])
+    assert story("K-batch-sync", 2, engine, 1) == [(2, [0, 0], [0, 0])]
+    assert fates(engine) == [(0, 0, 1, 0, "used"), (1, 0, 2, 0, "cancelled"), (0, 1, 2, 0, "used")]
+
+
+def test_k_async_waits_for_different_learners_and_keeps_the_slow_one():
+    engine = clock([1.0, 1.0, 9.0], [2.0, 1.0, 9.0], [2.5, 9.0])
+    assert story("K-async", 2, engine, 2) == [(2, [0, 1], [0, 0]), (3, [2, 0], [1, 0])]
+    assert fates(engine) == [
+        (0, 0, 1, 0, "used"),
+        (1, 0, 2, 0, "used"),
+        (2, 0, 2.5, 0, "stale"),
+        (0, 2, 3, 1, "used"),
+        (1, 2, 3, 1, "unfinished"),
+    ]
+
+
+def test_in_k_batch_async_the_learner_that_completes_the_batch_pulls_the_new_version():
+    engine = clock([1.0, 0.5, 1.0, 9.0], [2.0, 9.0])
+    # pushes: 0 at 1 (from version 0, pulls 0), 0 at 1.5 (completes, pulls 1), 1 at 2 (stale), 0 at 2.5
+    assert story("K-batch-async", 2, engine, 2) == [(1.5, [0, 0], [0, 0]), (2.5, [1, 0], [1, 0])]
+
+
+def test_ties_go_to_the_smaller_learner():
+    engine = VirtualClock(4, lambda learner: 1.0)
+    assert story("K-async", 2, engine, 4) == [
+        (1, [0, 1], [0, 0]),
+        (1, [2, 3], [1, 1]),
+        (2, [0, 1], [1, 1]),
+        (2, [2, 3], [1, 1]),
+    ]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_jobs_of_a_learner_never_overlap_and_cover_all_but_idle_time(variant):
+    engine = VirtualClock.of_law(Exponential(), P=5, seed=3)
+    run(variant, 5, 3, engine, 40)
+    for learner in range(5):
+        mine = sorted((job.start, job.end) for job in engine.jobs if job.learner == learner)
+        gaps = [b[0] - a[1] for a, b in itertools.pairwise(mine)]
+        assert min(gaps) >= 0
+        assert "batch" not in variant or max(gaps) == 0
+
+
+def test_a_replaced_learner_starts_again_from_the_current_model():
+    class Mortal(VirtualClock):
+        """Learner 1 dies in its first mini-batch."""
+
+        deaths = 0
+
+        def next(self):
+            push = super().next()
+            if push.learner == 1 and not self.deaths:
+                self.deaths = 1
+                return Push(1, push.version, None)
+            return push
+
+    times = [iter([1.0, 1.0, 5.0, 5.0]), iter([2.5, 0.25, 5.0])]
+    engine = Mortal(2, lambda learner: next(times[learner]))
+    assert story("K-async", 1, engine, 3) == [(1, [0], [0]), (2, [0], [0]), (2.75, [1], [0])]
+
+
+def test_an_echo_of_a_cancelled_mini_batch_is_ignored():
+    class Echo:
+        """Hands in a gradient of version 0 after version 1 was started."""
+
+        def __init__(self):
+            self.pushes = iter([Push(0, 0), Push(1, 0), Push(0, 1)])
+
+        def start(self, learner, version, w): ...
+
+        def next(self):
+            return next(self.pushes)
+
+        def now(self):
+            return 0.0
+
+    history = run("K-sync", 2, 1, Echo(), 2)
+    assert [update.pushes for update in history] == [[Push(0, 0)], [Push(0, 1)]]
+
+
+def test_the_loop_trains_a_real_model():
+    def step(w, pushes):
+        return w - 0.5 * np.mean([push.gradient for push in pushes], axis=0)
+
+    seen = []
+    engine = VirtualClock(2, lambda learner: 1.0 + learner, gradient=lambda w: 2 * w)
+    run("K-sync", 2, 2, engine, 3, w=8.0, step=lambda w, pushes: seen.append(w) or step(w, pushes) / 2)
+    assert seen == [8.0, 0.0, 0.0]
+
+
+def test_a_gradient_is_computed_from_the_model_that_was_pulled():
+    trail = []
+    engine = clock([1.0, 1.0, 1.0, 9.0], [2.5, 9.0])
+    engine.gradient = lambda w: w
+    run("K-async", 2, 1, engine, 3, w=0, step=lambda w, pushes: trail.append(pushes[0].gradient) or w + 1)
+    assert trail == [0, 1, 0]  # the third update comes from learner 1, which still holds w_0
+
+
+def test_the_same_seed_gives_the_race_of_simulate():
+    law = PerLearner(Exponential(), factors=[1, 2, 4])
+    race = simulate("K-batch-async", 3, 2, law, updates=20, seed=11, common=True)
+    history = run("K-batch-async", 3, 2, VirtualClock.of_law(law, P=3, seed=11), 20)
+    assert [update.time for update in history] == race.time[0].tolist()

@@ -1,0 +1,272 @@
+"""The fast simulators make the same events as the protocol, whatever the variant, the law and the blocks."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sgdrace import (
+    VARIANTS,
+    Constant,
+    Empirical,
+    Erlang,
+    Exponential,
+    HyperExponential,
+    Lockstep,
+    LogNormal,
+    Lomax,
+    Pareto,
+    PerLearner,
+    ShiftedExponential,
+    Uniform,
+    Weibull,
+    events,
+    simulate,
+)
+from sgdrace import (
+    race as race_module,
+)
+from sgdrace.arguments import seed_sequence
+from sgdrace.protocol import VirtualClock, run
+from sgdrace.streams import CommonTimes
+from tests.examples import Own
+
+SINGLE = st.sampled_from(
+    [
+        Exponential(),
+        ShiftedExponential(),
+        Pareto(),
+        Lomax(),
+        Erlang(),
+        Weibull(),
+        HyperExponential(),
+        LogNormal(),
+        Uniform(),
+        Constant(1.0),
+        Empirical([1.0, 2.0]),
+        Empirical([1.0, 1.5, 2.0, 3.0]),
+        Empirical([0.0, 0.1, 0.2, 0.3]),
+        Own(Exponential()),
+    ]
+)
+
+
+@st.composite
+def cases(draw, variant):
+    P = draw(st.integers(1, 12))
+    K = draw(st.integers(1, 3 * P if "batch" in variant else P))
+    law = draw(SINGLE)
+    kind = draw(st.sampled_from(["shared", "factors", "listed"]))
+    if kind == "factors":
+        law = PerLearner(
+            law, factors=draw(st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=P, max_size=P))
+        )
+    elif kind == "listed":
+        law = PerLearner(draw(st.lists(SINGLE, min_size=P, max_size=P)))
+    return P, K, law, draw(st.integers(1, 25)), draw(st.integers(1, 3)), draw(st.integers(0, 2**32))
+
+
+def protocol_races(variant, P, K, law, updates, replicas, seed):
+    """The protocol, run on the streams that the simulator uses: (updates, engine) of every replica."""
+    streams = CommonTimes(race_module.law_of_learners(law, P), P, seed_sequence(seed).spawn(replicas))
+    engines = [VirtualClock(P, streams.reader(row)) for row in range(replicas)]
+    return [(run(variant, P, K, engine, updates), engine) for engine in engines]
+
+
+def assert_equal_events(race, truth):
+    for r, (history, _) in enumerate(truth):
+        assert race.time[r].tolist() == [update.time for update in history]
+        assert race.learner[r].tolist() == [[push.learner for push in update.pushes] for update in history]
+        versions = [[push.version for push in update.pushes] for update in history]
+        assert (np.arange(len(history))[:, None] - race.staleness[r]).tolist() == versions
+
+
+def assert_equal_shares(race, truth):
+    shares = race.utilization()
+    for r, (history, engine) in enumerate(truth):
+        total = race.P * history[-1].time
+        if total > 0:
+            spent = dict.fromkeys(("used", "stale", "cancelled", "unfinished"), 0.0)
+            for job in engine.jobs:
+                spent[job.fate] += (job.end - job.start) / total
+            assert shares.used[r] == pytest.approx(spent["used"] + spent["stale"], abs=1e-12)
+            assert shares.cancelled[r] == pytest.approx(spent["cancelled"], abs=1e-12)
+            assert shares.unfinished[r] == pytest.approx(spent["unfinished"], abs=1e-12)
+            assert shares.idle[r] == pytest.approx(1 - sum(spent.values()), abs=1e-12)
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
+    monkeypatch.setattr(race_module, "FEW", race_module.FEW)  # put back what a test changes
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+)
+@given(data=st.data())
+def test_race_equals_protocol_event_by_event(variant, data):
+    P, K, law, updates, replicas, seed = data.draw(cases(variant))
+    race_module.FEW = data.draw(st.sampled_from([0, 100]))  # K-async vectorized or by heap
+    race = simulate(variant, P, K, law, updates, replicas, seed=seed, common=True)
+    truth = protocol_races(variant, P, K, law, updates, replicas, seed)
+    assert_equal_events(race, truth)
+    assert_equal_shares(race, truth)
+    bare = simulate(variant, P, K, law, updates, replicas, seed=seed, common=True, detail=False)
+    assert bare.time.tolist() == race.time.tolist()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("law", [Exponential(), Empirical([1.0, 2.0])], ids=repr)
+def test_lockstep_equals_race_when_K_is_constant(variant, law):
+    for P, K in [(1, 1), (4, 1), (5, 3), (4, 4), (3, 7)]:
+        if K <= P or "batch" in variant:
+            race = simulate(variant, P, K, law, updates=30, replicas=3, seed=5, common=True)
+            steps = Lockstep(variant, P, law, 3, source=CommonTimes(law, P, seed_sequence(5).spawn(3)))
+            for j in range(30):
+                step = steps.update(K)
+                assert step.time.tolist() == race.time[:, j].tolist()
+                assert step.learner.tolist() == race.learner[:, j].tolist()
+                assert step.staleness.tolist() == race.staleness[:, j].tolist()
+                assert step.pushed.tolist() == race.pushed[:, j].tolist()
+
+
+def test_lockstep_with_a_K_for_each_replica_is_each_replica_on_its_own():
+    for variant in VARIANTS:
+        together = Lockstep(
+            variant, 4, Exponential(), 3, source=CommonTimes(Exponential(), 4, seed_sequence(0).spawn(3))
+        )
+        K = np.array([1, 2, 4])
+        updates = [together.update(K) for _ in range(20)]
+        for r in range(3):
+            alone = simulate(variant, 4, int(K[r]), Exponential(), 20, 3, seed=0, common=True)
+            assert [u.time[r] for u in updates] == alone.time[r].tolist()
+            for j, u in enumerate(updates):
+                assert u.staleness[r].tolist() == [*alone.staleness[r, j].tolist(), -1, -1, -1][:4]
+
+
+def test_changing_K_regroups_the_pushes_of_k_batch_async():
+    source = CommonTimes(Exponential(), 3, seed_sequence(1).spawn(1))
+    steps = Lockstep("K-batch-async", 3, Exponential(), 1, source=source)
+    pushes = np.concatenate([steps.update(K).pushed[0] for K in (2, 5, 1, 4)])
+    single = simulate("K-batch-async", 3, 1, Exponential(), 12, seed=1, common=True)
+    assert pushes.tolist() == single.time[0].tolist()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("common", [False, True])
+def test_any_number_of_threads_gives_the_same_race(variant, common, monkeypatch):
+    monkeypatch.setattr(race_module, "BLOCK", 600)  # several blocks
+    monkeypatch.setattr(race_module, "FEW", 0)
+    setting = {"P": 5, "K": 3, "delay": Pareto(), "updates": 20, "replicas": 17, "seed": 3, "common": common}
+    one, four = simulate(variant, **setting), simulate(variant, threads=4, **setting)
+    assert one.time.tolist() == four.time.tolist()
+    assert one.learner.tolist() == four.learner.tolist()
+    assert one.staleness.tolist() == four.staleness.tolist()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_blocks_do_not_change_common_random_numbers(variant, monkeypatch):
+    setting = {"P": 5, "K": 3, "delay": Pareto(), "updates": 20, "seed": 3, "common": True}
+    whole = simulate(variant, replicas=10, **setting)
+    monkeypatch.setattr(race_module, "BLOCK", 50)
+    assert simulate(variant, replicas=10, **setting).time.tolist() == whole.time.tolist()
+    assert simulate(variant, replicas=4, **setting).time.tolist() == whole.time[:4].tolist()
+
+
+@pytest.mark.parametrize(
+    "law", [Exponential(), Empirical([0.0, 1.0, 2.0]), PerLearner(Pareto(), [1, 1, 2])], ids=repr
+)
+@pytest.mark.parametrize("K", [1, 2, 7])
+def test_long_races_continue_where_a_segment_ended(law, K, monkeypatch):
+    setting = {"P": 3, "K": K, "delay": law, "updates": 60, "replicas": 4, "seed": 8, "common": True}
+    whole = simulate("K-batch-async", **setting)
+    monkeypatch.setattr(race_module, "LONG", 25)
+    segments = simulate("K-batch-async", **setting)
+    assert segments.time.tolist() == whole.time.tolist()
+    assert segments.learner.tolist() == whole.learner.tolist()
+    assert segments.staleness.tolist() == whole.staleness.tolist()
+
+
+def test_segments_do_not_change_the_speed_of_a_fresh_race(monkeypatch):
+    monkeypatch.setattr(race_module, "LONG", 16)
+    time = simulate("K-batch-async", 4, 2, Erlang(), updates=400, replicas=200, seed=0, detail=False).time
+    error = time[:, -1].std() / np.sqrt(200)
+    # Elementary renewal theorem, with the start-up of learners that begin together.
+    renewals = (time[:, -1] - time[:, 99]).mean() / 300
+    assert renewals == pytest.approx(2 * 1.0 / 4, abs=4.9 * error / 300)  # false alarm 1e-6
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_seed_may_be_a_number_a_sequence_or_a_generator(variant):
+    def race(seed):
+        return simulate(variant, 3, 2, Exponential(), 5, 2, seed=seed).time.tolist()
+
+    assert race(7) == race(7) == race(np.random.SeedSequence(7)) == race(np.int64(7))
+    sequence = np.random.SeedSequence(7)
+    assert race(sequence) == race(sequence)
+    generator = np.random.default_rng(7)
+    assert race(generator) != race(generator)
+    assert race(np.random.default_rng(1)) == race(np.random.default_rng(1))
+    assert race(None) != race(None)
+
+
+def test_common_random_numbers_make_identical_protocols_identical():
+    setting = {"P": 6, "delay": Lomax(), "updates": 30, "replicas": 2, "seed": 4, "common": True}
+    full = [simulate(variant, K=6, **setting).time.tolist() for variant in ("K-sync", "K-async")]
+    assert full[0] == full[1]
+    single = [simulate(variant, K=1, **setting).time.tolist() for variant in ("K-async", "K-batch-async")]
+    assert single[0] == single[1]
+    assert (
+        simulate("K-batch-sync", K=3, **setting).time[:, 0] <= simulate("K-sync", K=3, **setting).time[:, 0]
+    ).all()
+
+
+def test_earliest_breaks_ties_by_learner():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        finish = rng.integers(0, 4, size=(3, 9)).astype(float)
+        for n in range(1, 10):
+            assert (
+                events.earliest(finish, n).tolist() == finish.argsort(axis=1, kind="stable")[:, :n].tolist()
+            )
+
+
+class TestRace:
+    race = simulate("K-async", 4, 2, Exponential(), updates=50, replicas=3, seed=0)
+
+    def test_counts_updates_before_a_time(self):
+        times = [0.0, 1.0, self.race.time[1, 10], 1e9]
+        counts = self.race.updates_before(times)
+        assert counts.shape == (3, 4)
+        assert counts.tolist() == [[(row < t).sum() for t in times] for row in self.race.time]
+        assert counts[1, 2] == 10
+        assert self.race.updates_before(1.0).shape == (3,)
+
+    def test_can_be_cut_at_a_time(self):
+        cut = self.race.until(2.0)
+        assert (cut.time < 2).any(axis=0).all()
+        assert (self.race.time[:, cut.time.shape[1]] >= 2).all()
+        assert cut.staleness.shape == (*cut.time.shape, 2)
+
+    def test_can_be_thinned(self):
+        thin = self.race.thin(7)
+        assert thin.time.tolist() == self.race.time[:, 6::7].tolist()
+        assert thin.pushed.shape == (3, 7, 2)
+        assert simulate("K-sync", 4, 2, Exponential(), 10, seed=0, detail=False).thin(5).staleness is None
+
+    def test_has_a_short_repr(self):
+        assert repr(self.race) == "Race(K-async, P=4, K=2: 3 replicas of 50 updates)"
+
+    def test_is_not_changed_by_its_users(self):
+        with pytest.raises(AttributeError):
+            self.race.K = 3
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_progress_counts_every_update(variant, capsys):
+    simulate(variant, 4, 2, Uniform(), updates=30, replicas=4, seed=0, progress=True)
+    assert "120/120" in capsys.readouterr().err

@@ -1,0 +1,377 @@
+"""Training replays a race exactly, and does to the error what the mathematics says."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from sgdrace.delays import Constant, Exponential
+from sgdrace.learning_rates import (
+    DelayAdaptive,
+    DropOlderThan,
+    InverseStaleness,
+    StalenessCompensating,
+    as_learning_rate,
+)
+from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Quadratic, SoftmaxRegression
+from sgdrace.race import Race, simulate
+from sgdrace.training import STREAM, Training, train
+
+X = np.random.default_rng(3).standard_normal((50, 3))
+CLASSES = np.arange(50) % 3
+
+
+def race_of(staleness, K=None, time=None, variant="K-async"):
+    """A race with this staleness (replicas, updates, K), an update every unit of time."""
+    staleness = np.asarray(staleness, np.int32)
+    replicas, updates, width = staleness.shape
+    time = np.tile(np.arange(1.0, updates + 1), (replicas, 1)) if time is None else np.asarray(time)
+    return Race(variant, 8, width if K is None else K, time, None, staleness, None)
+
+
+def staggered(P, updates, replicas):
+    """Constant times with evenly spread starts: after the first P updates staleness is P - 1 for ever."""
+    staleness = np.minimum(np.arange(updates), P - 1)
+    return race_of(np.broadcast_to(staleness[None, :, None], (replicas, updates, 1)))
+
+
+def plain_loop(problem, race, learning_rate, seed):
+    """The same SGD as `train`, one gradient after the other; the final weights and step sizes."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM,)))
+    schedule = as_learning_rate(learning_rate)
+    replicas, updates, _ = race.staleness.shape
+    history = [[problem.start] for _ in range(replicas)]
+    for j in range(updates):
+        choice = iter(problem.draw(rng, int((race.staleness[:, j] >= 0).sum())))
+        for versions in history:
+            staleness = [s for s in race.staleness[history.index(versions), j] if s >= 0]
+            K, w, change = len(staleness), versions[-1], 0.0
+            distance = np.array([[np.sum((w - versions[j - s]) ** 2) for s in staleness]])
+            steps = schedule.steps(np.array([staleness]), distance, np.ones((1, K), bool))
+            for s, step in zip(staleness, np.broadcast_to(steps, (1, K))[0], strict=True):
+                gradient = problem.mini_batch_gradients(versions[j - s][None], np.array([next(choice)]))[0]
+                change = change + step * gradient / K
+            versions.append(w - change)
+    return np.array(history)  # (replicas, updates + 1, d)
+
+
+PROBLEMS = {
+    "quadratic": Quadratic([0.5, 1.0], sigma2=1.0, m=2, start=[1.0, -2.0]),
+    "least squares": LeastSquares(X, X.sum(axis=1) + CLASSES, m=8),
+    "logistic": LogisticRegression(X, CLASSES == 1, m=8, l2=0.1),
+    "softmax": SoftmaxRegression(X, CLASSES, m=8),
+    "mlp": MLP(X, CLASSES, hidden=3, m=8),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("variant", ["K-sync", "K-async", "K-batch-async"])
+def test_training_equals_a_plain_loop_over_gradients(name, variant):
+    problem = PROBLEMS[name]
+    race = simulate(variant, P=5, K=3, delay=Exponential(), updates=25, replicas=4, seed=1)
+    run = train(problem, race, 0.1, seed=7, every=10)
+    history = plain_loop(problem, race, 0.1, seed=7)
+    assert run.weights == pytest.approx(history[:, -1], rel=1e-12, abs=1e-12)
+    assert run.updates.tolist() == [0, 10, 20, 25]
+    assert run.loss == pytest.approx(problem.loss(history[:, run.updates]), rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        StalenessCompensating(0.01, 0.3),
+        InverseStaleness(0.3),
+        DelayAdaptive(0.2, 2),
+        DropOlderThan(0.2, limit=2),
+    ],
+)
+def test_schedules_get_the_staleness_and_distance_of_each_gradient(schedule):
+    race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=40, replicas=3, seed=2)
+    run = train(PROBLEMS["logistic"], race, schedule, seed=1)
+    history = plain_loop(PROBLEMS["logistic"], race, schedule, seed=1)
+    assert run.weights == pytest.approx(history[:, -1], rel=1e-12, abs=1e-12)
+    assert run.rate.shape == (3, 40)
+    assert (run.rate >= 0).all()
+    assert run.rate.max() <= 0.3
+
+
+def test_distances_are_recorded_for_the_schedule_that_needs_them():
+    race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=40, replicas=3, seed=2)
+    schedule = StalenessCompensating(0.01, 0.3)
+    run = train(PROBLEMS["quadratic"], race, schedule, seed=1)
+    history = plain_loop(PROBLEMS["quadratic"], race, schedule, seed=1)
+    for r, j in ((0, 0), (1, 7), (2, 39)):
+        stale = history[r, j - race.staleness[r, j]]
+        assert run.distance_square[r, j] == pytest.approx(np.square(history[r, j] - stale).sum(axis=1).mean())
+    assert run.rate == pytest.approx(0.01 / np.maximum(run.distance_square, 0.01 / 0.3))
+    constant = train(PROBLEMS["quadratic"], race, 0.1)
+    assert constant.rate is None
+    assert constant.distance_square is None
+
+
+def test_K_may_differ_between_replicas_and_updates():
+    rng = np.random.default_rng(0)
+    K = rng.integers(1, 5, size=(3, 20))
+    staleness = np.minimum(rng.integers(0, 6, size=(3, 20, 4)), np.arange(20)[:, None])
+    staleness[np.arange(4) >= K[:, :, None]] = -1
+    race = race_of(staleness, K)
+    for schedule in (0.1, StalenessCompensating(0.01, 0.3), InverseStaleness(0.3)):
+        for problem in (PROBLEMS["quadratic"], PROBLEMS["softmax"]):
+            run = train(problem, race, schedule, seed=3, gradients=True)
+            history = plain_loop(problem, race, schedule, seed=3)
+            assert run.weights == pytest.approx(history[:, -1], rel=1e-12, abs=1e-12)
+            assert run.K is K
+            stale = history[1, 5 - staleness[1, 5][: K[1, 5]]]
+            gap = problem.gradient(history[1, 5]) - problem.gradient(stale)
+            assert run.gradient_gap_square[1, 5] == pytest.approx(np.square(gap).sum(axis=1).mean(), rel=1e-9)
+            here = problem.gradient(history[1, 5])
+            assert run.gradient_square[1, 5] == pytest.approx(here @ here, rel=1e-9)
+
+
+def test_sync_races_need_no_detail():
+    for K in (3, np.array([[1, 2], [3, 1]])):
+        staleness = np.zeros((2, 2, 3), int)
+        staleness[np.arange(3) >= np.broadcast_to(K, (2, 2))[:, :, None]] = -1
+        with_detail = race_of(staleness, K, variant="K-sync")
+        without = dataclasses.replace(with_detail, staleness=None)
+        for problem in PROBLEMS.values():
+            assert (train(problem, with_detail).weights == train(problem, without).weights).all()
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_does_not():
+    race = simulate("K-async", P=4, K=2, delay=Exponential(), updates=30, replicas=3, seed=0)
+    problem = PROBLEMS["logistic"]
+    one, same, other = (train(problem, race, seed=seed) for seed in (5, 5, 6))
+    assert (one.loss == same.loss).all()
+    assert (one.loss[:, 1:] != other.loss[:, 1:]).all()
+    sequence = np.random.SeedSequence(5)
+    assert (train(problem, race, seed=sequence).loss == one.loss).all()
+    assert (train(problem, race, seed=sequence).loss == one.loss).all()
+
+
+def test_every_decides_when_losses_are_recorded():
+    race = simulate("K-sync", P=2, K=1, delay=Constant(2.0), updates=7)
+    for every, updates in ((3, [0, 3, 6, 7]), (7, [0, 7]), (100, [0, 7]), (None, list(range(8)))):
+        run = train(PROBLEMS["quadratic"], race, every=every)
+        assert run.updates.tolist() == updates
+        assert run.time[0].tolist() == [2.0 * j for j in updates]
+    assert len(train(PROBLEMS["quadratic"], simulate("K-sync", 1, 1, Constant(), 1234)).updates) == 96
+
+
+def test_the_loss_at_a_time_is_that_of_the_last_update_before():
+    race = race_of(np.zeros((2, 3, 1)), time=[[1.0, 2.0, 3.0], [0.5, 0.5, 4.0]])
+    run = train(Quadratic(sigma2=0.0), race, 0.5, every=1)
+    losses = 0.5 * 0.25 ** np.arange(4)
+    assert run.end == 3.0
+    expected = [losses[[0, 1, 1, 3]], losses[[0, 2, 2, 2]]]
+    assert run.at([0.0, 1.0, 1.9, 3.0]) == pytest.approx(np.array(expected))
+    with pytest.raises(
+        ValueError, match="times must be between 0 and 3, when the first replica ends; got 3.5"
+    ):
+        run.at([1.0, 3.5])
+    with pytest.raises(ValueError, match="times"):
+        run.at([-1.0])
+
+
+# --- against exact mathematics
+
+
+def within_standard_errors(samples, exact, number):
+    """Whether the mean over replicas is within so many standard errors of its expectation, column by column."""
+    error = samples.std(axis=0, ddof=1) / len(samples) ** 0.5
+    return (np.abs(samples.mean(axis=0) - exact) <= number * error).all()
+
+
+SECOND_MOMENTS = [
+    ("K-async", 8, 1, 0.2, [5.8, 3.374, 0.284128, 2.04088, 1.28065, 0.303753]),
+    ("K-async", 8, 4, 0.5, [2.3125, 0.258929, 0.432039, 0.126355, 0.115907, 0.115854]),
+    ("K-async", 16, 4, 0.3, [4.4325, 1.65112, 0.324711, 0.824132, 0.122872, 0.0793549]),
+    ("K-batch-async", 8, 4, 0.5, [2.3125, 0.171814, 1.63278, 0.247054, 0.159193, 0.15397]),
+    ("K-batch-async", 16, 4, 0.3, [4.4325, 1.58173, 0.577927, 1.58598, 0.233821, 0.0938582]),
+]
+
+
+@pytest.mark.parametrize(("variant", "P", "K", "a", "moments"), SECOND_MOMENTS)
+def test_second_moments_on_a_quadratic_are_exact(variant, P, K, a, moments):
+    race = simulate(variant, P, K, Exponential(), updates=60, replicas=8000, seed=10)
+    run = train(Quadratic(sigma2=3.0, m=3, start=3.0), race, a, seed=11, every=1)
+    # 30 comparisons at 4 standard errors: 0.2 % of seeds would give a false alarm. (1e-5: digits of the table.)
+    squares = 2 * run.loss[:, [1, 2, 5, 10, 20, 60]]
+    assert within_standard_errors(squares, np.array(moments), number=4)
+
+
+@pytest.mark.parametrize(("K", "m"), [(1, 1), (4, 2)])
+def test_sync_on_a_quadratic_follows_its_exact_recursion(K, m):
+    a, second_moment = 0.5, [9.0]
+    for _ in range(30):
+        second_moment.append((1 - a) ** 2 * second_moment[-1] + a**2 * 1.5 / (K * m))
+    race = simulate("K-sync", 8, K, Exponential(), updates=30, replicas=4000, seed=0, detail=False)
+    run = train(Quadratic(sigma2=1.5, m=m, start=3.0), race, a, seed=1, every=1)
+    # 62 comparisons (partly of the same numbers) at 4.5 standard errors: 0.04 % false alarms.
+    assert within_standard_errors(2 * run.loss, np.array(second_moment), number=4.5)
+
+
+def test_without_noise_sync_sgd_is_gradient_descent():
+    race = simulate("K-batch-sync", 4, 6, Exponential(), updates=20, seed=0)
+    problem = Quadratic([0.2, 1.0], sigma2=0.0, start=2.0)
+    run = train(problem, race, 0.3)
+    assert run.weights[0] == pytest.approx(2 * (1 - 0.3 * problem.eigenvalues) ** 20)
+
+
+def test_recorded_gradients_give_the_exact_gamma_of_async_sgd_at_its_floor():
+    P, a = 8, 0.1
+    race = simulate("K-async", P, 1, Exponential(), updates=400, replicas=2000, seed=4)
+    run = train(Quadratic(start=0.5), race, a, seed=5, every=20, gradients=True)
+    assert run.gradient_square.shape == run.gradient_gap_square.shape == (2000, 20)
+    gamma = run.gradient_gap_square[:, 8:].mean() / run.gradient_square[:, 8:].mean()
+    # 2000 runs with 12 nearly independent records each: standard error about 1.3 %; 4 of them.
+    assert gamma == pytest.approx(2 * a * (P - 1) / (P * a + 1), rel=0.05)
+
+
+def test_no_gradients_are_recorded_unless_asked_for():
+    run = train(PROBLEMS["quadratic"], race_of(np.zeros((1, 3, 1))))
+    assert run.gradient_square is None
+    assert run.gradient_gap_square is None
+
+
+# The quadratic of the table: 10 eigenvalues 0.1..1, w_0 = 3 and noise 0.3 in each coordinate, P = 40, K = 1.
+TEN = Quadratic(np.geomspace(0.1, 1, 10), sigma2=0.9, start=3.0)
+
+
+def late_loss(run):
+    return run.loss[:, run.updates >= 0.8 * run.updates[-1]].mean()
+
+
+@pytest.mark.parametrize(("eta", "fixed", "scheduled"), [(0.05, 0.0206, 0.0118), (0.1, 0.0608, 0.0178)])
+def test_staleness_compensation_lowers_the_floor_of_async_sgd(eta, fixed, scheduled):
+    race = simulate("K-async", 40, 1, Exponential(), updates=8000, replicas=20, seed=1)
+    # Both our mean of 20 runs and the table's of 30 scatter by 5 % to 10 %.
+    assert late_loss(train(TEN, race, eta, every=40)) == pytest.approx(fixed, rel=0.25)
+    schedule = StalenessCompensating(C=0.001, eta_max=eta)
+    assert late_loss(train(TEN, race, schedule, every=40)) == pytest.approx(scheduled, rel=0.25)
+
+
+@pytest.mark.parametrize(("eta", "scheduled"), [(0.05, 0.0118), (0.1, 0.0114)])
+def test_staleness_compensation_prevents_divergence_under_constant_delay(eta, scheduled):
+    race = staggered(40, updates=8000, replicas=10)
+    fixed = train(TEN, race, eta, every=40)
+    assert (fixed.diverged > 0).all()
+    run = train(TEN, race, StalenessCompensating(C=0.001, eta_max=eta), every=40)
+    assert (run.diverged == -1).all()
+    assert late_loss(run) == pytest.approx(scheduled, rel=0.25)
+
+
+def test_constant_delay_is_stable_below_and_unstable_above_its_exact_limit():
+    limit = 2 * np.sin(np.pi / (2 * (2 * 7 + 1)))  # staleness 7
+    for factor, stable in ((0.95, True), (1.05, False)):
+        run = train(Quadratic(sigma2=0.0), staggered(8, 2000, 1), factor * limit)
+        assert (run.loss[0, -1] < run.loss[0, 0]) == stable
+
+
+# --- divergence
+
+
+@pytest.mark.parametrize("name", ["quadratic", "least squares"])
+def test_a_diverged_replica_has_infinite_losses_from_then_on_and_the_others_do_not_notice(name):
+    # The first replica waits for nobody; the second sees versions that are 5 updates old.
+    staleness = np.zeros((2, 400, 1), int)
+    staleness[1] = np.minimum(np.arange(400), 5)[:, None]
+    problem = PROBLEMS[name]
+    eta = 0.9 / problem.L
+    run = train(problem, race_of(staleness), eta, every=1, gradients=True)
+    fine, lost = run.diverged
+    assert fine == -1
+    assert 50 < lost < 400
+    assert np.isfinite(run.loss[0]).all()
+    assert np.isfinite(run.loss[1, :lost]).all()
+    assert (run.loss[1, lost:] == np.inf).all()
+    assert (run.gradient_square[1, lost:] == np.inf).all()
+    assert (run.gradient_gap_square[1, lost:] == np.inf).all()
+    assert np.isfinite(run.gradient_gap_square[0]).all()
+    assert np.isfinite(run.weights).all()
+    assert repr(run).endswith("1 diverged)")
+    twice_fine = train(problem, race_of(np.zeros((2, 400, 1))), eta, every=1)
+    assert (twice_fine.loss[0] == run.loss[0]).all()
+
+
+@pytest.mark.parametrize("eta", [3.0, 1e10, 1e200, 1e300])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_no_step_is_so_large_that_it_makes_a_nan_or_a_warning(name, eta):
+    race = simulate("K-async", 4, 2, Exponential(), updates=30, replicas=3, seed=0)
+    for schedule in (eta, InverseStaleness(eta), StalenessCompensating(eta, eta)):
+        run = train(PROBLEMS[name], race, schedule, gradients=True)
+        assert not np.isnan(run.loss).any()
+        assert not np.isnan(run.gradient_square).any()
+        assert not np.isnan(run.gradient_gap_square).any()
+        assert np.isfinite(run.weights).all()
+        assert (np.isinf(run.loss[:, -1]) == (run.diverged >= 0)).all()
+        if eta > 1e100 and schedule == eta:
+            assert (run.diverged >= 0).all()
+
+
+def test_when_all_have_diverged_the_rest_of_the_race_still_has_records():
+    run = train(TEN, staggered(40, 3000, 2), InverseStaleness(40.0), every=1000)
+    assert (run.diverged > 0).all()
+    assert run.loss.shape == (2, 4)
+    assert run.rate.shape == (2, 3000)
+    assert run.rate[:, -1].tolist() == [0, 0]
+    assert repr(run) == "Training(2 replicas, 3000 updates, 2 diverged)"
+
+
+def test_a_loss_that_overflows_counts_as_divergence():
+    # Small weights, but a loss that no float can hold.
+    problem = LeastSquares(1e160 * X, X[:, 0], m=10, start=1.0)
+    run = train(problem, race_of(np.zeros((1, 2, 1))), 1e-300)
+    assert run.diverged.tolist() == [0]
+    assert (run.loss == np.inf).all()
+
+
+# --- input
+
+
+def test_the_repr_is_short():
+    run = train(Quadratic(sigma2=0.0), race_of(np.zeros((2, 5, 1))), 0.5)
+    assert repr(run) == "Training(2 replicas, 5 updates, mean final loss 0.000488)"
+    assert isinstance(run, Training)
+
+
+def test_progress_is_shown_only_when_asked_for(capsys):
+    race = race_of(np.zeros((1, 5, 1)))
+    train(Quadratic(), race)
+    assert capsys.readouterr().err == ""
+    train(Quadratic(), race, progress=True)
+    assert "5/5" in capsys.readouterr().err
+
+
+def test_an_enormous_ring_of_past_weights_is_refused():
+    race = race_of(np.minimum(np.arange(5000), 4000)[None, :, None])
+    with pytest.raises(
+        ValueError, match=r"staleness up to 4000 of 1 replicas with 1000000 weights needs 29.8 GiB"
+    ):
+        train(Quadratic(np.ones(1_000_000)), race)
+
+
+ASYNC = simulate("K-async", 4, 2, Exponential(), updates=3, detail=False, seed=0)
+FINE = simulate("K-async", 4, 2, Exponential(), updates=3, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: train("problem", FINE), TypeError, "problem must be a Problem .* got 'problem'"),
+        (lambda: train(Quadratic(), 3), TypeError, "race must be a Race, .* got 3"),
+        (lambda: train(Quadratic(), ASYNC), ValueError, "K-async race needs its staleness; .*detail=True"),
+        (lambda: train(Quadratic(), FINE, 0), ValueError, "learning_rate must be"),
+        (lambda: train(Quadratic(), FINE, every=0), ValueError, "every must be at least 1; got 0"),
+        (lambda: train(Quadratic(), FINE, seed=-1), ValueError, "seed must be"),
+        (
+            lambda: train(Quadratic(), race_of(np.ones((1, 3, 1)))),
+            ValueError,
+            "staleness of update j must be",
+        ),
+    ],
+)
+def test_wrong_input_is_refused_in_one_sentence(call, error, message):
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
