@@ -1,0 +1,194 @@
+"""Every wrong call is refused at the call, in one clear sentence."""
+
+import math
+import re
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sgdrace import (
+    Constant,
+    Empirical,
+    Erlang,
+    Exponential,
+    Gamma,
+    HyperExponential,
+    Lockstep,
+    LogNormal,
+    Lomax,
+    Pareto,
+    PerLearner,
+    ShiftedExponential,
+    Uniform,
+    Weibull,
+    order_statistics,
+    simulate,
+)
+from sgdrace.protocol import VirtualClock, run
+from tests.examples import Own
+
+
+def race(variant="K-async", P=4, K=2, delay=None, updates=10, **options):
+    return simulate(variant, P, K, Exponential() if delay is None else delay, updates, **options)
+
+
+class Returns:
+    """A law whose sample gives whatever it was told to."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def sample(self, rng, size):
+        return np.full(size, self.value) if np.isscalar(self.value) else self.value
+
+
+LAWS = [
+    (lambda: Exponential(0), ValueError, "rate must be a finite number above 0; got 0"),
+    (lambda: Exponential(-1.0), ValueError, "rate must be a finite number above 0; got -1"),
+    (lambda: Exponential(math.nan), ValueError, "rate .* got nan"),
+    (lambda: Exponential(math.inf), ValueError, "rate .* got inf"),
+    (lambda: Exponential("fast"), TypeError, "rate must be a number; got 'fast'"),
+    (lambda: Exponential(None), TypeError, "rate must be a number; got None"),
+    (lambda: Exponential(True), TypeError, "rate must be a number; got True"),
+    (lambda: ShiftedExponential(shift=-0.1), ValueError, "shift must be a finite number of at least 0"),
+    (lambda: Pareto(shape=0), ValueError, "shape must be a finite number above 0"),
+    (lambda: Pareto(scale=math.nan), ValueError, "scale .* got nan"),
+    (lambda: Lomax(shape=-2), ValueError, "shape .* got -2"),
+    (lambda: Gamma(shape=0), ValueError, "shape"),
+    (lambda: Erlang(stages=2.5), TypeError, "stages must be a whole number at least 1; got 2.5"),
+    (lambda: Erlang(stages=0), ValueError, "stages must be at least 1; got 0"),
+    (lambda: Weibull(shape=math.inf), ValueError, "shape .* got inf"),
+    (lambda: HyperExponential((0.5, 0.6), (1, 2)), ValueError, "add up to 1; they add up to 1.1"),
+    (lambda: HyperExponential((0.5, 0.5), (1, 2, 3)), ValueError, "equally many; got 2 and 3"),
+    (lambda: HyperExponential((1.5, -0.5), (1, 2)), ValueError, "entry 1 is -0.5"),
+    (lambda: HyperExponential((), ()), ValueError, "probabilities must be a non-empty list"),
+    (lambda: LogNormal(sigma=0), ValueError, "sigma must be a finite number above 0"),
+    (lambda: Uniform(low=2.0, high=1.0), ValueError, "high must be a finite number above 2; got 1"),
+    (lambda: Uniform(low=-1.0), ValueError, "low must be a finite number of at least 0"),
+    (lambda: Constant(0), ValueError, "value must be a finite number above 0"),
+    (lambda: Empirical([]), ValueError, "times must be a non-empty list"),
+    (lambda: Empirical([1.0, -2.0]), ValueError, "entry 1 is -2"),
+    (lambda: Empirical([1.0, math.nan]), ValueError, "entry 1 is nan"),
+    (lambda: Empirical([0.0, 0.0]), ValueError, "at least one positive time"),
+    (lambda: Empirical(["a", "b"]), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical([[1.0], [2.0]]), ValueError, r"non-empty list of numbers; got shape \(2, 1\)"),
+    (lambda: Empirical([1.0]).pdf(1.0), ValueError, "discrete and has no density"),
+    (lambda: Empirical([1.0]).ppf(1.5), ValueError, "share q must be between 0 and 1"),
+    (lambda: HyperExponential().ppf(-0.1), ValueError, "share q must be between 0 and 1"),
+    (lambda: PerLearner([]), ValueError, "at least one law"),
+    (lambda: PerLearner(Exponential()), TypeError, "a list of laws, or one law with factors"),
+    (lambda: PerLearner(Exponential(), factors=[1, 0]), ValueError, "every entry of factors .* entry 1 is 0"),
+    (lambda: PerLearner([Exponential(), 3.0]), TypeError, "must be a law of mini-batch times"),
+    (lambda: PerLearner(PerLearner([Constant()]), factors=[1]), TypeError, "a PerLearner law has its own"),
+    (lambda: PerLearner([PerLearner([Constant()])]), TypeError, "cannot be the law of one learner"),
+]
+
+ORDER_STATISTICS = [
+    (lambda: order_statistics.mean(Exponential(), 0, 4), ValueError, "K must be between 1 and 4; got 0"),
+    (lambda: order_statistics.mean(Exponential(), 5, 4), ValueError, "K must be between 1 and 4; got 5"),
+    (lambda: order_statistics.mean(Exponential(), 1.5, 4), TypeError, "K must be a whole number"),
+    (lambda: order_statistics.var(Exponential(), 1, 0), ValueError, "P must be at least 1; got 0"),
+    (lambda: order_statistics.ppf(Exponential(), 1, 4, 1.5), ValueError, "q must be between 0 and 1"),
+    (lambda: order_statistics.ppf(Exponential(), 1, 4, math.nan), ValueError, "q must be between 0 and 1"),
+    (lambda: order_statistics.mean(3.0, 1, 4), TypeError, "must be a law of mini-batch times"),
+    (lambda: order_statistics.mean(Own(Exponential()), 1, 4), TypeError, "needs the law's ppf, which Own"),
+    (lambda: order_statistics.mean(PerLearner([Constant()] * 3), 1, 4), ValueError, "3 learners, but P is 4"),
+    (
+        lambda: order_statistics.pdf(PerLearner([Constant()]), 1, 1, 1),
+        TypeError,
+        "one law that all learners share",
+    ),
+]
+
+RACES = [
+    (lambda: race(K=0), ValueError, "K must be at least 1; got 0"),
+    (lambda: race("K-sync", P=8, K=9), ValueError, "K different learners, so K must be between 1 and P = 8; got 9"),
+    (lambda: race("K-async", P=8, K=9), ValueError, "so K must be between 1 and P = 8; got 9"),
+    (lambda: race(P=0), ValueError, "P must be at least 1; got 0"),
+    (lambda: race(P=-3), ValueError, "P must be at least 1; got -3"),
+    (lambda: race(P=4.0), TypeError, "P must be a whole number at least 1; got 4.0"),
+    (lambda: race(K=2.0), TypeError, "K must be a whole number"),
+    (lambda: race(K="2"), TypeError, "K must be a whole number at least 1; got '2'"),
+    (lambda: race(K=None), TypeError, "K must be a whole number"),
+    (lambda: race(P=True), TypeError, "P must be a whole number at least 1; got True"),
+    (lambda: race(updates=0), ValueError, "updates must be at least 1; got 0"),
+    (lambda: race(updates=1e3), TypeError, "updates must be a whole number"),
+    (lambda: race(replicas=0), ValueError, "replicas must be at least 1"),
+    (lambda: race(replicas=2.5), TypeError, "replicas must be a whole number"),
+    (lambda: race(threads=0), ValueError, "threads must be at least 1"),
+    (lambda: race(seed=-1), ValueError, "seed must be at least 0"),
+    (lambda: race(seed="today"), TypeError, "seed must be a whole number, a SeedSequence, a Generator or None"),
+    (lambda: race(seed=1.5), TypeError, "seed must be"),
+    (lambda: race("async"), ValueError, "did you mean K-async?"),
+    (lambda: race("k-batch_sync"), ValueError, "did you mean K-batch-sync?"),
+    (lambda: race("Kasync"), ValueError, "did you mean K-async?"),
+    (lambda: race("gossip"), ValueError, "variant must be one of K-sync, K-batch-sync"),
+    (lambda: race(""), ValueError, "variant must be one of"),
+    (lambda: race(3), TypeError, "variant must be one of .*; got 3"),
+    (lambda: race(delay=1.0), TypeError, "delay must be a law of mini-batch times, .*; got 1.0"),
+    (lambda: race(delay=Exponential), TypeError, r"a law such as Exponential\(...\), not the class itself"),
+    (lambda: race(delay=stats.norm()), ValueError, "norm reaches below 0"),
+    (lambda: race(delay=PerLearner([Constant()] * 3)), ValueError, "describes 3 learners, but P is 4"),
+    (lambda: race(delay=Returns(math.nan)), ValueError, "finite times of at least 0; got nan"),
+    (lambda: race(delay=Returns(-1.0)), ValueError, "finite times of at least 0; got -1"),
+    (lambda: race(delay=Returns(math.inf)), ValueError, "finite times of at least 0; got inf"),
+    (lambda: race(delay=Returns([1.0])), ValueError, r"asked for shape .* and gave \(1,\)"),
+    (lambda: race(detail=False).utilization(), ValueError, "simulate with detail=True"),
+    (lambda: race().first(0), ValueError, "updates must be between 1 and 10; got 0"),
+    (lambda: race().first(11), ValueError, "updates must be between 1 and 10; got 11"),
+    (lambda: race().thin(0), ValueError, "every must be between 1 and 10"),
+    (lambda: race().until(0.0), ValueError, "no update happens before t = 0"),
+    (lambda: race().until(math.nan), ValueError, "t must be a finite number"),
+    (lambda: race().updates_before(math.nan), ValueError, "t must be a time or a list of times"),
+    (lambda: race().updates_before([[1.0]]), ValueError, "t must be a time or a list of times"),
+    (lambda: run("K-sync", 2, 3, VirtualClock(2, lambda i: 1.0), 5), ValueError, "between 1 and P = 2; got 3"),
+    (lambda: run("K-sync", 2, 2, VirtualClock(2, lambda i: 1.0), 0), ValueError, "updates must be at least 1"),
+    (lambda: VirtualClock(0, lambda i: 1.0), ValueError, "P must be at least 1"),
+    (lambda: Lockstep("K-async", 4, Exponential()).update(5), ValueError, "between 1 and P = 4; got 5"),
+    (lambda: Lockstep("K-async", 4, Exponential()).update(1.5), TypeError, "K must be a whole number"),
+    (lambda: Lockstep("K-async", 4, Exponential(), 3).update([1, 2]), TypeError, "one for each of 3 replicas"),
+]  # fmt: skip
+
+CSV = [
+    ("", "holds no times"),
+    ("\n\n", "holds no times"),
+    ("seconds\n", "holds no times below its header"),
+    ("seconds\nfast\n", "line 2 of .* must hold a time; it holds 'fast'"),
+    ("1.0\n-2.0\n", "line 2 of .* time of at least 0; it holds -2.0"),
+    ("1.0\nnan\n", "line 2 of .* it holds nan"),
+    ("1.0\ninf\n", "line 2 of .* it holds inf"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "sentence"), LAWS + ORDER_STATISTICS + RACES)
+def test_a_wrong_call_gets_one_clear_sentence(call, error, sentence):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(error) as refusal:
+            call()
+    message = str(refusal.value)
+    assert re.search(sentence, message)
+    assert message.endswith((".", "?")) and "\n" not in message
+
+
+@pytest.mark.parametrize(("text", "sentence"), CSV)
+def test_a_wrong_file_is_refused_with_its_line(tmp_path, text, sentence):
+    path = tmp_path / "steps.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=sentence):
+        Empirical.from_csv(path)
+
+
+@pytest.mark.parametrize(("column", "error", "sentence"), [
+    ("minutes", ValueError, "no column 'minutes'; its first line has learner, seconds"),
+    (5, ValueError, "has 2 columns; column 5 was asked for"),
+    (1.0, TypeError, "column must be a whole number"),
+    (-1, ValueError, "column must be at least 0"),
+])  # fmt: skip
+def test_a_wrong_column_is_refused(tmp_path, column, error, sentence):
+    path = tmp_path / "steps.csv"
+    path.write_text("learner,seconds\n0,1.5\n")
+    with pytest.raises(error, match=sentence):
+        Empirical.from_csv(path, column)
