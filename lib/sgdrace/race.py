@@ -191,20 +191,22 @@ def _kernel_of(variant: str, plan: _Plan) -> tuple[_Kernel, int]:
     The block size follows from these numbers alone, so the random streams do not depend on the machine.
     """
     P, K, J = plan.P, plan.K, plan.J
-    if not (plan.detail or plan.common) and _gaps_of(variant, plan) is not None:
-        return partial(_independent_gaps, variant), J
+    gaps = None if plan.detail or plan.common else _gaps_of(variant, plan)
+    if gaps is not None:
+        return partial(_independent_gaps, gaps), J
     if variant == "K-sync" or (variant == "K-batch-sync" and K == 1):
         return partial(_sync_rounds, _round), P * J
     if variant == "K-batch-sync":
-        return partial(_sync_rounds, _batch_round), max(P, 2 * K) * J
+        return partial(_sync_rounds, _batch_round), (P + K) * J
     if variant == "K-batch-async" or K == 1:  # alone in its batch, a push completes it: nobody ever waits
-        return _batch_async, max(P, K * J)
-    return _async, P
+        return _batch_async, P + K * J
+    return _async, P + K * J if plan.common else P  # streams are kept, fresh draws are not
 
 
-def _gaps_of(
-    variant: str, plan: _Plan
-) -> Callable[[np.random.Generator, tuple[int, int]], FloatArray] | None:
+_Gaps = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
+
+
+def _gaps_of(variant: str, plan: _Plan) -> _Gaps | None:
     """A sampler of the times between updates where they are independent draws of one known law."""
     P, K, law = plan.P, plan.K, plan.law
     if isinstance(law, Exponential) and "batch" in variant:  # the next of P memoryless learners, K times
@@ -216,10 +218,8 @@ def _gaps_of(
     return None
 
 
-def _independent_gaps(variant: str, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+def _independent_gaps(gaps: _Gaps, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
     """Races without detail whose updates are a renewal process."""
-    gaps = _gaps_of(variant, plan)
-    assert gaps is not None
     assert isinstance(source, FreshTimes)
     time = gaps(source.rng, (rows, plan.J)).cumsum(axis=1)
     tick(time.size)
