@@ -15,6 +15,7 @@ from sgdrace.learning_rates import (
 )
 from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Quadratic, SoftmaxRegression
 from sgdrace.race import Race, simulate
+from sgdrace.theory import estimate_gamma
 from sgdrace.training import STREAM, Training, train
 
 X = np.random.default_rng(3).standard_normal((50, 3))
@@ -36,15 +37,15 @@ def staggered(P, updates, replicas):
 
 
 def plain_loop(problem, race, learning_rate, seed):
-    """The same SGD as `train`, one gradient after the other; the final weights and step sizes."""
+    """The same SGD as `train`, one gradient after the other: all versions (replicas, updates + 1, d)."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM,)))
     schedule = as_learning_rate(learning_rate)
     replicas, updates, _ = race.staleness.shape
     history = [[problem.start] for _ in range(replicas)]
     for j in range(updates):
         choice = iter(problem.draw(rng, int((race.staleness[:, j] >= 0).sum())))
-        for versions in history:
-            staleness = [s for s in race.staleness[history.index(versions), j] if s >= 0]
+        for r, versions in enumerate(history):
+            staleness = [s for s in race.staleness[r, j] if s >= 0]
             K, w, change = len(staleness), versions[-1], 0.0
             distance = np.array([[np.sum((w - versions[j - s]) ** 2) for s in staleness]])
             steps = schedule.steps(np.array([staleness]), distance, np.ones((1, K), bool))
@@ -52,7 +53,7 @@ def plain_loop(problem, race, learning_rate, seed):
                 gradient = problem.mini_batch_gradients(versions[j - s][None], np.array([next(choice)]))[0]
                 change = change + step * gradient / K
             versions.append(w - change)
-    return np.array(history)  # (replicas, updates + 1, d)
+    return np.array(history)
 
 
 PROBLEMS = {
@@ -165,9 +166,7 @@ def test_the_loss_at_a_time_is_that_of_the_last_update_before():
     assert run.end == 3.0
     expected = [losses[[0, 1, 1, 3]], losses[[0, 2, 2, 2]]]
     assert run.at([0.0, 1.0, 1.9, 3.0]) == pytest.approx(np.array(expected))
-    with pytest.raises(
-        ValueError, match="times must be between 0 and 3, when the first replica ends; got 3.5"
-    ):
+    with pytest.raises(ValueError, match=r"between 0 and 3, when the first replica ends; got 3\.5"):
         run.at([1.0, 3.5])
     with pytest.raises(ValueError, match="times"):
         run.at([-1.0])
@@ -177,7 +176,7 @@ def test_the_loss_at_a_time_is_that_of_the_last_update_before():
 
 
 def within_standard_errors(samples, exact, number):
-    """Whether the mean over replicas is within so many standard errors of its expectation, column by column."""
+    """Whether each column's mean over replicas is within so many standard errors of its expectation."""
     error = samples.std(axis=0, ddof=1) / len(samples) ** 0.5
     return (np.abs(samples.mean(axis=0) - exact) <= number * error).all()
 
@@ -193,9 +192,9 @@ SECOND_MOMENTS = [
 
 @pytest.mark.parametrize(("variant", "P", "K", "a", "moments"), SECOND_MOMENTS)
 def test_second_moments_on_a_quadratic_are_exact(variant, P, K, a, moments):
-    race = simulate(variant, P, K, Exponential(), updates=60, replicas=8000, seed=10)
+    race = simulate(variant, P, K, Exponential(), updates=60, replicas=10_000, seed=10)
     run = train(Quadratic(sigma2=3.0, m=3, start=3.0), race, a, seed=11, every=1)
-    # 30 comparisons at 4 standard errors: 0.2 % of seeds would give a false alarm. (1e-5: digits of the table.)
+    # 30 comparisons at 4 standard errors: 0.2 % of seeds would give a false alarm.
     squares = 2 * run.loss[:, [1, 2, 5, 10, 20, 60]]
     assert within_standard_errors(squares, np.array(moments), number=4)
 
@@ -224,6 +223,7 @@ def test_recorded_gradients_give_the_exact_gamma_of_async_sgd_at_its_floor():
     run = train(Quadratic(start=0.5), race, a, seed=5, every=20, gradients=True)
     assert run.gradient_square.shape == run.gradient_gap_square.shape == (2000, 20)
     gamma = run.gradient_gap_square[:, 8:].mean() / run.gradient_square[:, 8:].mean()
+    assert estimate_gamma(run).value[8:].mean() == pytest.approx(gamma, rel=0.01)
     # 2000 runs with 12 nearly independent records each: standard error about 1.3 %; 4 of them.
     assert gamma == pytest.approx(2 * a * (P - 1) / (P * a + 1), rel=0.05)
 
@@ -288,7 +288,7 @@ def test_a_diverged_replica_has_infinite_losses_from_then_on_and_the_others_do_n
     assert (run.gradient_square[1, lost:] == np.inf).all()
     assert (run.gradient_gap_square[1, lost:] == np.inf).all()
     assert np.isfinite(run.gradient_gap_square[0]).all()
-    assert np.isfinite(run.weights).all()
+    assert problem.loss(run.weights[1]) == pytest.approx(run.loss[1, lost - 1])  # the last weights before
     assert repr(run).endswith("1 diverged)")
     twice_fine = train(problem, race_of(np.zeros((2, 400, 1))), eta, every=1)
     assert (twice_fine.loss[0] == run.loss[0]).all()
@@ -303,7 +303,7 @@ def test_no_step_is_so_large_that_it_makes_a_nan_or_a_warning(name, eta):
         assert not np.isnan(run.loss).any()
         assert not np.isnan(run.gradient_square).any()
         assert not np.isnan(run.gradient_gap_square).any()
-        assert np.isfinite(run.weights).all()
+        assert np.abs(run.weights).max() < 1e14
         assert (np.isinf(run.loss[:, -1]) == (run.diverged >= 0)).all()
         if eta > 1e100 and schedule == eta:
             assert (run.diverged >= 0).all()

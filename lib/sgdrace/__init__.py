@@ -1,6 +1,6 @@
 """Races of distributed SGD: who updates the model when, how stale, and what that does to the error."""
 
-from sgdrace import order_statistics
+from sgdrace import order_statistics, theory
 from sgdrace.arguments import VARIANTS
 from sgdrace.delays import (
     Constant,
@@ -17,26 +17,53 @@ from sgdrace.delays import (
     Uniform,
     Weibull,
 )
+from sgdrace.learning_rates import (
+    ConstantRate,
+    DelayAdaptive,
+    DropOlderThan,
+    InverseStaleness,
+    StalenessCompensating,
+)
 from sgdrace.lockstep import Lockstep
+from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Quadratic, SoftmaxRegression
 from sgdrace.race import Race, simulate
+from sgdrace.synchrony import BoundRule, QuadraticRule, SqrtRule, train_adaptively
+from sgdrace.training import Training, train
 
 __all__ = [
+    "MLP",
     "VARIANTS",
+    "BoundRule",
     "Constant",
+    "ConstantRate",
+    "DelayAdaptive",
+    "DropOlderThan",
     "Empirical",
     "Erlang",
     "Exponential",
     "Gamma",
     "HyperExponential",
+    "InverseStaleness",
+    "LeastSquares",
     "Lockstep",
     "LogNormal",
+    "LogisticRegression",
     "Lomax",
     "Pareto",
     "PerLearner",
+    "Quadratic",
+    "QuadraticRule",
     "Race",
     "ShiftedExponential",
+    "SoftmaxRegression",
+    "SqrtRule",
+    "StalenessCompensating",
+    "Training",
     "Uniform",
     "Weibull",
     "order_statistics",
     "simulate",
+    "theory",
+    "train",
+    "train_adaptively",
 ]

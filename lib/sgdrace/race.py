@@ -48,7 +48,7 @@ class Race:
 
     variant: str
     P: int
-    K: int
+    K: int | IntArray  # one number, or (replicas, updates) where it varies; then unused entries below are -1
     time: FloatArray  # (replicas, updates)
     learner: IntArray | None = None  # (replicas, updates, K) who sent each gradient
     staleness: IntArray | None = None  # (replicas, updates, K) updates between its pull and its use
@@ -56,7 +56,8 @@ class Race:
 
     def __repr__(self) -> str:
         replicas, updates = self.time.shape
-        return f"Race({self.variant}, P={self.P}, K={self.K}: {replicas} replicas of {updates} updates)"
+        K = self.K if isinstance(self.K, int) else "varying"
+        return f"Race({self.variant}, P={self.P}, K={K}: {replicas} replicas of {updates} updates)"
 
     def first(self, updates: int) -> "Race":
         """The race up to and without this update."""

@@ -1,0 +1,712 @@
+"""What is to be learned: a loss F with its exact gradient, honest mini-batch gradients and its constants.
+
+Knows weights and data; nothing of learners, delays or time. Everything is batched over weights (..., d).
+The mini-batch gradient g of m rows obeys E||g - ∇F||² <= sigma2/m + (M_G/m) ||∇F||², total over directions.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize
+
+from sgdrace.arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown
+
+# Intermediate arrays hold at most so many numbers (32 MB): large enough for fast matrix products.
+PIECE = 2**22
+
+
+class Workspace:
+    """Memory that the steps of a training use again: fresh pages would cost as much as the arithmetic.
+
+    >>> work = Workspace()
+    >>> work.array("z", (2, 3)).shape, work.array("z", (1, 3)).base is work.array("z", (2, 3)).base
+    ((2, 3), True)
+    """
+
+    def __init__(self) -> None:
+        self._memory: dict[str, FloatArray] = {}
+
+    def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
+        """An array with arbitrary content, valid until the next one of this name."""
+        size = math.prod(shape)
+        if name not in self._memory or self._memory[name].size < size:
+            self._memory[name] = np.empty(size)
+        return self._memory[name][:size].reshape(shape)
+
+
+class Problem(ABC):
+    """What `train` needs of a problem; a problem of your own can inherit from this class.
+
+    A mini-batch is drawn (`draw`) before its gradient is taken (`mini_batch_gradients`), so that the same
+    random choices can be replayed. Constants that nobody knows are None; `known` asks for one and says so.
+    """
+
+    dimension: int
+    m: int
+    start: FloatArray  # (d,)
+
+    L: float | None = None
+    c: float | None = None
+    sigma2: float | None = None
+    M_G: float | None = None
+    minimum: float | None = None
+
+    @abstractmethod
+    def loss(self, w: ArrayLike) -> FloatArray:
+        """F(w), exactly: weights of shape (..., d) give losses of shape (...)."""
+
+    @abstractmethod
+    def gradient(self, w: ArrayLike) -> FloatArray:
+        """The full gradient ∇F(w), of the shape of w."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        """Independent random choices of `size` mini-batches, one along the first axis."""
+
+    @abstractmethod
+    def mini_batch_gradients(
+        self,
+        w: FloatArray,
+        choice: NDArray[Any],
+        row: NDArray[Any] | None = None,
+        work: Workspace | None = None,
+    ) -> FloatArray:
+        """The gradients of N drawn mini-batches, (N, d): the n-th one at the weights w[row[n]], or w[n].
+
+        With `work` the result is memory of that workspace.
+        """
+
+    def known(self, constant: str) -> float:
+        """A constant that a formula needs.
+
+        >>> Quadratic([1.0, 4.0]).known("L")
+        4.0
+        """
+        value: float | None = getattr(self, constant)
+        if value is None:
+            raise ValueError(f"this needs the constant {constant}, which is unknown for {self!r}.")
+        return value
+
+    def _weights(self, w: ArrayLike) -> FloatArray:
+        weights = np.asarray(w, dtype=np.float64)
+        if weights.ndim == 0 or weights.shape[-1] != self.dimension:
+            raise ValueError(
+                f"w must hold {self.dimension} weights along its last axis; got shape {weights.shape}."
+            )
+        return weights
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dimension {self.dimension}, m = {self.m})"
+
+
+class Quadratic(Problem):
+    """F(w) = ½ Σ λ_i w_i² with Gaussian gradient noise: the one problem on which everything is exact.
+
+    A mini-batch gradient is ∇F(w) + ε with ε of total variance exactly sigma2/m, alike in every direction.
+
+    >>> problem = Quadratic(eigenvalues=[0.1, 1.0], sigma2=0.5, start=3.0)
+    >>> problem.loss(problem.start)
+    array(4.95)
+    >>> problem.gradient([[1.0, 1.0], [2.0, 0.0]])
+    array([[0.1, 1. ],
+           [0.2, 0. ]])
+    """
+
+    def __init__(
+        self, eigenvalues: ArrayLike = (1.0,), sigma2: float = 1.0, m: int = 1, start: ArrayLike = 1.0
+    ) -> None:
+        self.eigenvalues = reals("eigenvalues", eigenvalues, above=0)
+        self.dimension = self.eigenvalues.size
+        self.m = count("m", m)
+        self.start = _start(start, self.dimension)
+        self.sigma2: float = real("sigma2", sigma2, above=0, closed=True)
+        self.M_G: float = 0.0
+        self.L: float = float(self.eigenvalues.max())
+        self.c: float = float(self.eigenvalues.min())
+        self.minimum: float = 0.0
+        self._sd = (self.sigma2 / (self.m * self.dimension)) ** 0.5
+
+    def loss(self, w: ArrayLike) -> FloatArray:
+        weights = self._weights(w)
+        return np.asarray(np.vecdot(weights * weights, self.eigenvalues) / 2)
+
+    def gradient(self, w: ArrayLike) -> FloatArray:
+        return self._weights(w) * self.eigenvalues
+
+    def draw(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        return rng.standard_normal((size, self.dimension))
+
+    def mini_batch_gradients(
+        self,
+        w: FloatArray,
+        choice: NDArray[Any],
+        row: NDArray[Any] | None = None,
+        work: Workspace | None = None,
+    ) -> FloatArray:
+        gradient = (work or Workspace()).array("gradient", (len(choice), self.dimension))
+        np.multiply(w if row is None else w.take(row, axis=0), self.eigenvalues, out=gradient)
+        gradient += self._sd * choice
+        return gradient
+
+
+class DataProblem(Problem):
+    """F is the mean of a loss over rows of data; a mini-batch is a block of a fixed random partition of them.
+
+    The n rows are shuffled once and cut into ceil(n/m) blocks, whose sizes differ by at most one and are m
+    where m divides n. A draw picks a block uniformly, with replacement and independently of everything. Its
+    gradient is the *sum* over the rows of the block times (blocks/n), so that the mean over blocks is ∇F
+    exactly, also when m does not divide n. Because there are few different blocks, gradients at many
+    different weights share one matrix product.
+    """
+
+    units: int  # linear functions of the features that the first layer computes for each row
+
+    def __init__(self, X: ArrayLike, y: NDArray[Any], m: int, units: int, dimension: int, seed: Seed) -> None:
+        self.X = _features(X)  # (n, p)
+        self.y = y  # (n,)
+        n, p = self.X.shape
+        if len(y) != n:
+            raise ValueError(f"y must hold one target for each of the {n} rows of X; got {len(y)}.")
+        self.m = count("m", m, maximum=n)
+        self.units, self.dimension = units, dimension
+        self.blocks = -(-n // self.m)
+        self._scale = self.blocks / n
+        rng = np.random.default_rng(seed_sequence(seed))
+        parts = np.array_split(rng.permutation(n), self.blocks)
+        # Shorter blocks end in a row of zeros, so that all have the same shape.
+        self._block_X = np.zeros((self.blocks, self.m, p))  # (blocks, m, p)
+        self._block_y = np.zeros((self.blocks, self.m), y.dtype)  # (blocks, m)
+        self._live = np.zeros((self.blocks, self.m), bool)  # (blocks, m)
+        for b, part in enumerate(parts):
+            self._block_X[b, : part.size] = self.X[part]
+            self._block_y[b, : part.size] = y[part]
+            self._live[b, : part.size] = True
+        self._padded = not self._live.all()
+        self._rows_of = list(self._block_X)
+        self._columns_of = [rows.T for rows in self._rows_of]
+
+    def __repr__(self) -> str:
+        n, _ = self.X.shape
+        return f"{type(self).__name__}({n} rows, dimension {self.dimension}, m = {self.m})"
+
+    @abstractmethod
+    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
+        """Losses (q, n) of every row, from its linear functions z (q, units, n); may overwrite z."""
+
+    @abstractmethod
+    def _derivatives(
+        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
+    ) -> None:
+        """Overwrite z (q, units, rows) by the derivatives of the row losses; w is (q, d), y (q or 1, rows).
+
+        `rest` (q, d - units·p) receives the summed gradient of the weights behind the first layer, if any.
+        """
+
+    def _penalty(self, w: FloatArray) -> FloatArray | float:
+        """What the loss adds to the mean over rows."""
+        return 0.0
+
+    def _add_penalty_gradient(self, w: FloatArray, gradient: FloatArray) -> None:
+        """Add the gradient of the penalty in place."""
+
+    def loss(self, w: ArrayLike) -> FloatArray:
+        weights = self._weights(w)
+        flat = weights.reshape(-1, self.dimension)
+        n, p = self.X.shape
+        losses = np.empty(len(flat))
+        for part in _pieces(len(flat), self.units * n):
+            some = flat[part]
+            z = self._first(some).reshape(-1, p) @ self.X.T
+            losses[part] = self._row_losses(some, z.reshape(-1, self.units, n), self.y).mean(axis=1)
+        losses += self._penalty(flat)
+        return losses.reshape(weights.shape[:-1])
+
+    def gradient(self, w: ArrayLike) -> FloatArray:
+        weights = self._weights(w)
+        flat = weights.reshape(-1, self.dimension)
+        n, p = self.X.shape
+        gradient = np.empty(flat.shape)
+        for part in _pieces(len(flat), self.units * n):
+            some = flat[part]
+            z = (self._first(some).reshape(-1, p) @ self.X.T).reshape(-1, self.units, n)
+            self._derivatives(some, z, self.y[None], None, gradient[part, self.units * p :])
+            gradient[part, : self.units * p] = (z.reshape(-1, n) @ self.X).reshape(len(some), -1)
+        gradient /= n
+        self._add_penalty_gradient(flat, gradient)
+        return gradient.reshape(weights.shape)
+
+    def draw(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        # Two bytes where they suffice: NumPy sorts them by radix, in linear time.
+        return rng.integers(self.blocks, size=size, dtype=np.uint16 if self.blocks <= 2**16 else np.int64)
+
+    def mini_batch_gradients(
+        self,
+        w: FloatArray,
+        choice: NDArray[Any],
+        row: NDArray[Any] | None = None,
+        work: Workspace | None = None,
+    ) -> FloatArray:
+        work, size = work or Workspace(), len(choice)
+        gradient = work.array("gradient", (size, self.dimension))
+        rows = np.arange(size) if row is None else row
+        for part in _pieces(size, self.units * self.m + self.dimension):
+            self._piece(w, choice[part], rows[part], gradient[part], work)
+        return gradient
+
+    def _piece(
+        self, w: FloatArray, choice: NDArray[Any], row: NDArray[Any], gradient: FloatArray, work: Workspace
+    ) -> None:
+        """Sort by block, so that all gradients of a block are two matrix products, and sort back."""
+        size, units, (_, p) = len(choice), self.units, self.X.shape
+        order = np.argsort(choice, kind="stable")
+        block = choice[order]
+        ends = np.bincount(choice, minlength=self.blocks).cumsum() * units
+        # Rows are in range; "clip" only spares NumPy the copy that it makes to be able to raise.
+        at = work.array("at", (size, self.dimension))
+        w.take(row[order], axis=0, out=at, mode="clip")
+        z = work.array("z", (size * units, self.m))
+        first = np.ascontiguousarray(self._first(at)).reshape(-1, p)
+        _products(first, self._columns_of, ends, z)
+        sums = work.array("sums", (size, self.dimension))  # over the rows of each block
+        rest = sums[:, units * p :]
+        live = self._live.take(block, axis=0) if self._padded else None
+        self._derivatives(at, z.reshape(size, units, self.m), self._block_y.take(block, axis=0), live, rest)
+        z *= self._scale
+        if rest.size:
+            rest *= self._scale
+            first = work.array("first", (size * units, p))
+            _products(z, self._rows_of, ends, first)
+            sums[:, : units * p] = first.reshape(size, -1)
+        else:
+            _products(z, self._rows_of, ends, sums.reshape(-1, p))
+        self._add_penalty_gradient(at, sums)
+        gradient[order] = sums
+
+    def _first(self, w: FloatArray) -> FloatArray:
+        """The weights of the first layer, (..., units·p)."""
+        return w[..., : self.units * self.X.shape[1]]
+
+    def noise_at(self, w: ArrayLike) -> float:
+        """The exact m E||g - ∇F||² at these weights (d,): what sigma2 + M_G ||∇F||² bounds.
+
+        >>> problem = LeastSquares.synthetic(rows=64, dimension=2, m=64)
+        >>> problem.noise_at(problem.start) < 1e-20  # one block of all rows: no noise
+        True
+        """
+        weights = self._weights(w).reshape(1, -1)
+        every = np.arange(self.blocks)
+        each = self.mini_batch_gradients(weights, every, np.zeros_like(every))  # (blocks, d)
+        return float(self.m * np.square(each - self.gradient(weights)).sum(axis=1).mean())
+
+
+class LeastSquares(DataProblem):
+    """F(w) = 1/(2n) Σ (x_i·w - y_i)².
+
+    `c` is the smallest eigenvalue above 0 of the Hessian X'X/n: where rows do not span all directions F is
+    not strongly convex, but ||∇F||² >= 2c (F - F*) holds all the same.
+
+    >>> problem = LeastSquares([[1.0, 0.0], [0.0, 2.0]], [1.0, 2.0], m=1)
+    >>> problem.L, problem.c, problem.minimum
+    (2.0, 0.5, 0.0)
+    >>> problem.gradient([0.0, 0.0])
+    array([-0.5, -2. ])
+    """
+
+    def __init__(
+        self, X: ArrayLike, y: ArrayLike, m: int = 32, start: ArrayLike = 0.0, seed: Seed = 0
+    ) -> None:
+        features = _features(X)
+        super().__init__(features, reals("y", y), m, 1, features.shape[1], seed)
+        self.start = _start(start, self.dimension)
+
+    @classmethod
+    def synthetic(
+        cls, rows: int = 1000, dimension: int = 20, m: int = 32, noise: float = 1.0, seed: int = 0
+    ) -> Self:
+        """Gaussian features, targets of a random linear function plus Gaussian noise.
+
+        >>> LeastSquares.synthetic(rows=256, dimension=8)
+        LeastSquares(256 rows, dimension 8, m = 32)
+        """
+        X, z, rng = _synthetic(rows, dimension, seed)
+        return cls(
+            X, z + real("noise", noise, above=0, closed=True) * rng.standard_normal(len(z)), m, seed=seed
+        )
+
+    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
+        residual = z[:, 0]
+        residual -= y
+        return np.square(residual, out=residual) / 2
+
+    def _derivatives(
+        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
+    ) -> None:
+        z[:, 0] -= y
+
+    @cached_property
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues of the Hessian above 0, ascending, and their vectors (p, rank)."""
+        values, vectors = np.linalg.eigh(self.X.T @ self.X / len(self.X))
+        some = values > values[-1] * len(values) * np.finfo(float).eps
+        return values[some], vectors[:, some]
+
+    @cached_property
+    def L(self) -> float:  # type: ignore[override]
+        """The largest eigenvalue of the Hessian, exactly."""
+        return float(self._spectrum[0][-1])
+
+    @cached_property
+    def c(self) -> float:  # type: ignore[override]
+        """The smallest eigenvalue above 0 of the Hessian."""
+        return float(self._spectrum[0][0])
+
+    @cached_property
+    def optimum(self) -> FloatArray:
+        """The least minimizer of F, (d,)."""
+        return np.asarray(np.linalg.lstsq(self.X, self.y)[0])
+
+    @cached_property
+    def minimum(self) -> float:  # type: ignore[override]
+        """F* = F(optimum)."""
+        return float(self.loss(self.optimum))
+
+    @cached_property
+    def _noise_pair(self) -> tuple[float, float]:
+        """A valid pair (sigma2, M_G) for the blocks that are drawn.
+
+        The noise of block b is D_b z + h_b with z = ∇F(w), D_b = (A_b - A)A⁺ for the Hessians A_b and A, and
+        h_b the block's gradient at the optimum. Its mean square z'Mz + 2v'z + s is at most σ² + M_G z'z for
+        every z once M_G exceeds the largest eigenvalue λ of M = E D'D; the least σ² is then
+        s + v'(M_G - M)⁻¹v with v = E D'h and s = E h'h. M_G = 2λ is our choice.
+        """
+        values, vectors = self._spectrum
+        inverse = (vectors / values) @ vectors.T
+        hessian = self.X.T @ self.X / len(self.X)
+        M, v, s = np.zeros_like(hessian), np.zeros(self.dimension), 0.0
+        for x, y in zip(self._block_X, self._block_y, strict=True):
+            D = (self._scale * x.T @ x - hessian) @ inverse
+            h = self._scale * x.T @ (x @ self.optimum - y)
+            M, v, s = M + D.T @ D, v + D.T @ h, s + h @ h
+        M, v, s = M / self.blocks, v / self.blocks, s / self.blocks
+        largest = float(np.linalg.eigvalsh(M)[-1])
+        if largest <= np.finfo(float).eps:  # one block: no noise
+            return 0.0, 0.0
+        least = s + v @ np.linalg.solve(2 * largest * np.eye(self.dimension) - M, v)
+        return float(self.m * least), 2 * self.m * largest
+
+    @property
+    def sigma2(self) -> float:  # type: ignore[override]
+        """σ² of a valid pair (σ², M_G) for the mini-batches that are drawn; computed once."""
+        return self._noise_pair[0]
+
+    @property
+    def M_G(self) -> float:  # type: ignore[override]
+        """M_G of the same pair: twice the least value with which any σ² is valid."""
+        return self._noise_pair[1]
+
+
+class _Classifier(DataProblem):
+    """A linear model of classes with a penalty (l2/2)||w||²; its row gradients are bounded, so M_G = 0."""
+
+    _curvature: ClassVar[float]  # the largest second derivative of the row loss
+    _slope2: ClassVar[float]  # the largest squared norm of its first derivative
+
+    def __init__(
+        self, X: ArrayLike, y: NDArray[Any], m: int, units: int, l2: float, start: ArrayLike, seed: Seed
+    ) -> None:
+        features = _features(X)
+        super().__init__(features, y, m, units, units * features.shape[1], seed)
+        self.start = _start(start, self.dimension)
+        self.l2 = real("l2", l2, above=0, closed=True)
+        self.M_G: float = 0.0
+        self.c = self.l2 if self.l2 > 0 else None
+
+    def _penalty(self, w: FloatArray) -> FloatArray | float:
+        return np.asarray(self.l2 / 2 * np.vecdot(w, w))
+
+    def _add_penalty_gradient(self, w: FloatArray, gradient: FloatArray) -> None:
+        if self.l2:
+            gradient += self.l2 * w
+
+    @cached_property
+    def L(self) -> float:  # type: ignore[override]
+        """A proven bound: the largest eigenvalue of X'X/n times the largest curvature of a row, plus l2."""
+        largest = np.linalg.norm(self.X, 2) ** 2 / len(self.X)
+        return float(self._curvature * largest + self.l2)
+
+    @cached_property
+    def sigma2(self) -> float:  # type: ignore[override]
+        """A proven, generous bound: ||Σ x_i r_i|| <= ||X_b||·||r||, and the norm of each r_i is bounded.
+
+        What the noise really is at given weights, `noise_at` says; it may be many times smaller.
+        """
+        norms = np.linalg.norm(self._block_X, 2, axis=(1, 2))
+        squares = self._scale**2 * norms**2 * self._slope2 * self._live.sum(axis=1)
+        return float(self.m * squares.mean())
+
+    @cached_property
+    def optimum(self) -> FloatArray:
+        """Minimizing weights (d,), by L-BFGS; without l2 on separable data the last ones reached."""
+        exact: Any = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-9}
+        found = optimize.minimize(self._value, self.start, jac=True, method="L-BFGS-B", options=exact)
+        return np.asarray(found.x)
+
+    def _value(self, w: FloatArray) -> tuple[float, FloatArray]:
+        return float(self.loss(w)), self.gradient(w)
+
+    @cached_property
+    def minimum(self) -> float:  # type: ignore[override]
+        """F*, at most ||∇F||²/(2c) below the loss at `optimum`; about 1e-10 with l2 of 1e-4 and more."""
+        return float(self.loss(self.optimum))
+
+
+class LogisticRegression(_Classifier):
+    """F(w) = mean of log(1 + exp(x_i·w)) - y_i x_i·w with labels y_i of 0 and 1, plus (l2/2)||w||².
+
+    c = l2 (None without it); L, sigma2 and M_G = 0 are proven bounds.
+
+    >>> problem = LogisticRegression([[1.0], [-1.0]], [1, 0], m=1, l2=0.1)
+    >>> round(float(problem.loss([0.0])), 4), problem.gradient([0.0])
+    (0.6931, array([-0.5]))
+    """
+
+    _curvature = 0.25
+    _slope2 = 1.0
+
+    def __init__(
+        self, X: ArrayLike, y: ArrayLike, m: int = 32, l2: float = 0.0, start: ArrayLike = 0.0, seed: Seed = 0
+    ) -> None:
+        labels = reals("y", y)
+        if not np.isin(labels, (0, 1)).all():
+            raise ValueError(f"y must hold the labels 0 and 1; got {shown(np.setdiff1d(labels, (0, 1))[0])}.")
+        super().__init__(X, labels, m, 1, l2, start, seed)
+
+    @classmethod
+    def synthetic(
+        cls, rows: int = 1000, dimension: int = 20, m: int = 32, l2: float = 0.0, seed: int = 0
+    ) -> Self:
+        """Gaussian features, labels drawn from a logistic model with random weights.
+
+        >>> LogisticRegression.synthetic(rows=256, dimension=8)
+        LogisticRegression(256 rows, dimension 8, m = 32)
+        """
+        X, z, rng = _synthetic(rows, dimension, seed)
+        return cls(X, rng.logistic(size=len(z)) < z, m, l2, seed=seed)
+
+    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
+        # log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)); NumPy's logaddexp takes twice the time.
+        margin = z[:, 0]
+        losses = np.abs(margin)
+        np.negative(losses, out=losses)
+        np.exp(losses, out=losses)
+        losses += 1
+        np.log(losses, out=losses)
+        losses -= y * margin
+        losses += np.maximum(margin, 0, out=margin)
+        return losses
+
+    def _derivatives(
+        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
+    ) -> None:
+        # 1/(1 + exp(-z)); where exp overflows, 1/inf = 0 is right.
+        np.negative(z, out=z)
+        with np.errstate(over="ignore"):
+            np.exp(z, out=z)
+        z += 1
+        np.reciprocal(z, out=z)
+        z[:, 0] -= y
+
+
+class SoftmaxRegression(_Classifier):
+    """Mean cross-entropy of softmax(W x_i) against classes y_i of 0..C-1, plus (l2/2)||w||².
+
+    The weights w are W (classes, p) row by row. c = l2 (None without it); L (with Böhning's bound 1/2 for the
+    Hessian of softmax), sigma2 and M_G = 0 are proven bounds.
+
+    >>> problem = SoftmaxRegression([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 2], m=3)
+    >>> problem.dimension, round(float(problem.loss(problem.start)), 4)
+    (6, 1.0986)
+    """
+
+    _curvature = 0.5
+    _slope2 = 2.0
+
+    def __init__(
+        self, X: ArrayLike, y: ArrayLike, m: int = 32, l2: float = 0.0, start: ArrayLike = 0.0, seed: Seed = 0
+    ) -> None:
+        labels = _classes(y)
+        super().__init__(X, labels, m, int(labels.max()) + 1, l2, start, seed)
+
+    @classmethod
+    def digits(cls, m: int = 32, l2: float = 1e-3, seed: Seed = 0) -> Self:
+        """Scikit-learn's 1797 handwritten digits of 8×8 pixels, scaled to 0..1, with a constant feature.
+
+        >>> SoftmaxRegression.digits()
+        SoftmaxRegression(1797 rows, dimension 650, m = 32)
+        """
+        X, y = _digits()
+        return cls(np.column_stack([X, np.ones(len(X))]), y, m, l2, seed=seed)
+
+    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
+        return _cross_entropy(z, y)
+
+    def _derivatives(
+        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
+    ) -> None:
+        _softmax_derivatives(z, y)
+
+
+class MLP(DataProblem):
+    """One hidden layer of tanh units, then softmax and cross-entropy: small, real and not convex.
+
+    A constant feature is added to X and to the hidden layer. The weights are V (hidden, p + 1) row by row,
+    then U (classes, hidden + 1). L, c, sigma2, M_G and the minimum are unknown (None).
+
+    >>> problem = MLP([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0], hidden=3, m=2)
+    >>> problem.dimension
+    17
+    """
+
+    def __init__(self, X: ArrayLike, y: ArrayLike, hidden: int = 16, m: int = 32, seed: Seed = 0) -> None:
+        features, labels = _features(X), _classes(y)
+        features = np.column_stack([features, np.ones(len(features))])
+        self.hidden = count("hidden", hidden)
+        self.classes = int(labels.max()) + 1
+        p = features.shape[1]
+        root = seed_sequence(seed)
+        super().__init__(features, labels, m, hidden, hidden * p + self.classes * (hidden + 1), root)
+        # Different initial units, with preactivations of about 1.
+        rng = np.random.default_rng(root.spawn(1)[0])
+        V = rng.standard_normal((hidden, p)) / np.sqrt(np.square(features).sum(axis=1).mean())
+        U = rng.standard_normal((self.classes, hidden + 1)) / np.sqrt(hidden + 1)
+        self.start = np.concatenate([V.ravel(), U.ravel()])  # (d,)
+
+    @classmethod
+    def digits(cls, hidden: int = 16, m: int = 32, seed: Seed = 0) -> Self:
+        """The digits of `SoftmaxRegression.digits` with a hidden layer.
+
+        >>> MLP.digits()
+        MLP(1797 rows, dimension 1210, m = 32)
+        """
+        X, y = _digits()
+        return cls(X, y, hidden, m, seed)
+
+    def _output_weights(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights (q, classes, hidden) and constants (q, classes, 1) of the output layer."""
+        U = w[:, self.units * self.X.shape[1] :].reshape(-1, self.classes, self.hidden + 1)
+        return U[..., :-1], U[..., -1:]
+
+    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
+        U, constant = self._output_weights(w)
+        return _cross_entropy(U @ np.tanh(z, out=z) + constant, y)
+
+    def _derivatives(
+        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
+    ) -> None:
+        U, constant = self._output_weights(w)
+        np.tanh(z, out=z)
+        output = U @ z
+        output += constant
+        _softmax_derivatives(output, y)
+        if live is not None:  # rows of zeros that fill a block reach the constant hidden unit
+            output *= live[:, None]
+        gradient = rest.reshape(-1, self.classes, self.hidden + 1, copy=False)
+        gradient[..., :-1] = output @ z.transpose(0, 2, 1)
+        gradient[..., -1] = output.sum(axis=-1)
+        slope = 1 - z * z
+        np.matmul(U.transpose(0, 2, 1), output, out=z)
+        z *= slope
+
+
+def _products(left: FloatArray, right: list[FloatArray], ends: NDArray[Any], out: FloatArray) -> None:
+    """Multiply each group of rows by the matrix of its block: group b ends before row ends[b]."""
+    begin = 0
+    for matrix, end in zip(right, ends.tolist(), strict=True):
+        if end > begin:
+            # np.dot starts faster than np.matmul, which matters for matrices this small.
+            np.dot(left[begin:end], matrix, out=out[begin:end])
+            begin = end
+
+
+def _pieces(size: int, width: int) -> list[slice]:
+    """Slices of range(size), so that slices of arrays `width` numbers wide stay within PIECE numbers."""
+    step = max(1, PIECE // width)
+    return [slice(begin, min(begin + step, size)) for begin in range(0, size, step)]
+
+
+def _cross_entropy(z: FloatArray, y: NDArray[Any]) -> FloatArray:
+    """Row losses (q, n) of logits z (q, classes, n), overwritten."""
+    z -= z.max(axis=1, keepdims=True)
+    chosen = z[:, y, np.arange(len(y))]
+    return np.asarray(np.log(np.exp(z, out=z).sum(axis=1)) - chosen)
+
+
+def _softmax_derivatives(z: FloatArray, y: NDArray[Any]) -> None:
+    """Overwrite logits z (q, classes, rows) by softmax(z) - 1 at the true classes y (q or 1, rows)."""
+    z -= z.max(axis=1, keepdims=True)
+    np.exp(z, out=z)
+    z /= z.sum(axis=1, keepdims=True)
+    q, _, rows = z.shape
+    z[np.arange(q)[:, None], y, np.arange(rows)] -= 1
+
+
+def _features(X: ArrayLike) -> FloatArray:
+    try:
+        features = np.ascontiguousarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"X must be a table of numbers, one row for each example; got {shown(X)}.") from None
+    if features.ndim != 2 or features.size == 0:
+        raise ValueError(
+            f"X must have a row for each example and a column for each feature; got shape {features.shape}."
+        )
+    if not np.isfinite(features).all():
+        raise ValueError("X must hold finite numbers only.")
+    if not features.any():
+        raise ValueError("X must hold at least one number other than 0.")
+    return features
+
+
+def _classes(y: ArrayLike) -> NDArray[np.intp]:
+    labels = reals("y", y)
+    if not ((labels >= 0) & (labels == np.floor(labels))).all():
+        raise ValueError("y must hold classes numbered 0, 1, 2 and so on.")
+    classes = labels.astype(np.intp)
+    missing = np.flatnonzero(np.bincount(classes, minlength=2) == 0)
+    if missing.size:
+        raise ValueError(f"y must hold classes 0, 1, ... without gaps; got no row of class {missing[0]}.")
+    return classes
+
+
+def _start(start: ArrayLike, dimension: int) -> FloatArray:
+    """Initial weights (d,) from one number for all of them, or from d."""
+    try:
+        weights = np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"start must be a number or {dimension} numbers; got {shown(start)}.") from None
+    if weights.shape not in ((), (dimension,)) or not np.isfinite(weights).all():
+        raise ValueError(f"start must be a finite number or {dimension} finite numbers; got {shown(start)}.")
+    return np.array(np.broadcast_to(weights, (dimension,)))
+
+
+def _synthetic(rows: int, dimension: int, seed: int) -> tuple[FloatArray, FloatArray, np.random.Generator]:
+    """Features (rows, d), their product with random weights of norm about 1, the generator to go on with."""
+    rows, dimension = count("rows", rows, minimum=2), count("dimension", dimension)
+    # The partition into blocks is drawn from the seed itself.
+    rng = np.random.default_rng(seed_sequence(seed).spawn(1)[0])
+    X = rng.standard_normal((rows, dimension))
+    return X, X @ rng.standard_normal(dimension) / np.sqrt(dimension), rng
+
+
+def _digits() -> tuple[FloatArray, NDArray[np.intp]]:
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise ImportError(
+            "the digits need scikit-learn, which is not installed; pip install 'sgdrace[digits]' adds it."
+        ) from None
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y

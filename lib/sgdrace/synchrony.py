@@ -1,0 +1,220 @@
+"""How many gradients to wait for, changed during the run: AdaSync.
+
+Knows rules that turn a loss into K, and runs race and training in turns, because here the race does look
+at the loss. Early, when the loss is large, a small K makes many quick updates; later a large K averages
+noise.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from tqdm.auto import tqdm
+
+from sgdrace.arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, variant_P_K
+from sgdrace.delays import Law
+from sgdrace.learning_rates import LearningRate, as_learning_rate
+from sgdrace.lockstep import Lockstep
+from sgdrace.problems import Problem
+from sgdrace.theory.adasync import adasync_K, quadratic_rule, square_root_rule, whole_K
+from sgdrace.training import Records, Replay, Training
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """What `train_adaptively` asks of a rule: a function of two losses will do."""
+
+    def __call__(self, excess: FloatArray, first: float, /) -> FloatArray:
+        """K as real numbers (replicas,), from F(w) - F* now (replicas,), above 0, and at the start."""
+        ...
+
+
+@dataclass(frozen=True)
+class SqrtRule:
+    """K = K_0 sqrt(F_0/F): for variants whose time per update is proportional to K.
+
+    These are K-batch-async under any law and K-batch-sync under the exponential law.
+
+    >>> SqrtRule(K_0=2)(np.array([100.0, 10.0]), 100.0).round(5)
+    array([2.     , 6.32456])
+    """
+
+    K_0: int
+
+    def __post_init__(self) -> None:
+        count("K_0", self.K_0)
+
+    def __call__(self, excess: FloatArray, first: float) -> FloatArray:
+        return np.asarray(square_root_rule(self.K_0, first, excess))
+
+
+@dataclass(frozen=True)
+class QuadraticRule:
+    """K²/(P - K) = K_0²/(P - K_0) · F_0/F: for K-sync under the (shifted) exponential law; always below P.
+
+    Also for K-async under the exponential law, if one ignores that γ' depends on K.
+
+    >>> QuadraticRule(K_0=2, P=16)(np.array([100.0, 10.0]), 100.0).round(5)
+    array([2.     , 5.48194])
+    """
+
+    K_0: int
+    P: int
+
+    def __post_init__(self) -> None:
+        count("P", self.P, minimum=2)
+        count("K_0", self.K_0, maximum=self.P - 1)
+
+    def __call__(self, excess: FloatArray, first: float) -> FloatArray:
+        return np.asarray(quadratic_rule(self.K_0, first, excess, self.P))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundRule:
+    """The K that minimizes 2 F E[T_K]/(t η) + L η σ²/(K m), the bound for the next t units of time.
+
+    `runtime` is the table E[T_1], E[T_2], ...; so this rule serves any variant and law. `interval` is t, the
+    time between two choices of K.
+
+    >>> rule = BoundRule([K / 16 for K in range(1, 17)], eta=0.05, L=1.0, sigma2=10.0, m=1, interval=50.0)
+    >>> rule(np.array([1.0, 0.1]), 1.0)
+    array([ 3., 10.])
+    """
+
+    runtime: ArrayLike
+    eta: float
+    L: float
+    sigma2: float
+    m: int
+    interval: float
+
+    def __post_init__(self) -> None:
+        reals("runtime", self.runtime, above=0)
+        for name in ("eta", "L", "interval"):
+            real(name, getattr(self, name), above=0)
+        real("sigma2", self.sigma2, above=0, closed=True)
+        count("m", self.m)
+
+    def __call__(self, excess: FloatArray, first: float) -> FloatArray:
+        constants = {"time": self.interval, "eta": self.eta, "L": self.L, "sigma2": self.sigma2, "m": self.m}
+        return np.array([float(adasync_K(self.runtime, F=F, **constants)) for F in excess.tolist()])
+
+
+def train_adaptively(
+    problem: Problem,
+    variant: str,
+    P: int,
+    delay: Law,
+    rule: Rule,
+    learning_rate: float | LearningRate = 0.1,
+    interval: float = 1.0,
+    updates: int | None = None,
+    until: float | None = None,
+    replicas: int = 1,
+    seed: Seed = 0,
+    every: int = 1,
+    K_max: int | None = None,
+    minimum: float | None = None,
+    gradients: bool = False,
+    progress: bool = False,
+) -> Training:
+    """Run SGD with a K that a rule chooses anew, for each replica, every `interval` of wallclock time.
+
+    The rule sees F(w) - F*: the full loss of the current weights above the problem's minimum, or above
+    `minimum` if given. Its answer is rounded and clipped to 1..K_max, by default P; batch variants allow
+    more. The run ends after so many `updates`, or when every replica has reached the time `until`.
+
+    >>> from sgdrace.delays import Exponential
+    >>> from sgdrace.problems import Quadratic
+    >>> problem = Quadratic([0.1, 1.0], sigma2=1.0, start=3.0)
+    >>> run = train_adaptively(problem, "K-sync", 8, Exponential(), QuadraticRule(1, 8), 0.1, until=50.0)
+    >>> run.K[0, 0], bool(run.K[0, -1] > 1), run.end >= 50
+    (np.int64(1), True, True)
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem such as Quadratic(); got {shown(problem)}.")
+    variant, P, _ = variant_P_K(variant, P, 1)
+    choose = _Choice(problem, rule, variant, P, K_max, minimum)
+    interval, every = real("interval", interval, above=0), count("every", every)
+    last, end = _stop(updates, until)
+    root = seed_sequence(seed)
+    race = Lockstep(variant, P, delay, replicas, root)
+    replay = Replay(problem, race.replicas, 1, as_learning_rate(learning_rate), root)
+    records = Records(replay, gradients)
+
+    time = np.zeros(race.replicas)
+    next_choice = np.zeros(race.replicas)
+    K = np.ones(race.replicas, np.int64)
+    history: list[NDArray[np.int64]] = []  # (replicas,) each
+    for j in _counted(last, progress):
+        if time.min() >= end:
+            break
+        due = time >= next_choice
+        if due.any():
+            K[due] = choose(replay.loss(due))
+        next_choice[due] = (np.floor(time[due] / interval) + 1) * interval
+        history.append(K.copy())
+        step = race.update(K)
+        # Every version that some learner still works from must stay, up to the one made now.
+        replay.grow(race.updates - int(race.version.min()) + 1)
+        if j % every == 0:
+            records.add(time, step.staleness)
+        replay.update(step.staleness)
+        time = step.time
+    records.add(time)
+    return records.training(np.stack(history, axis=1))
+
+
+class _Choice:
+    """A rule with its reference losses and its limits."""
+
+    def __init__(
+        self, problem: Problem, rule: Any, variant: str, P: int, K_max: int | None, minimum: float | None
+    ) -> None:
+        if isinstance(rule, type) or not isinstance(rule, Rule):
+            raise TypeError(f"rule must be a rule for K such as SqrtRule(K_0=1); got {shown(rule)}.")
+        self.rule = rule
+        self.K_max = P if K_max is None else variant_P_K(variant, P, count("K_max", K_max))[2]
+        self.minimum = problem.known("minimum") if minimum is None else real("minimum", minimum)
+        self.first = float(problem.loss(problem.start)) - self.minimum
+        if not self.first > 0:
+            raise ValueError(
+                f"the loss at the start must be above the minimum {self.minimum:g} for a rule to go by; "
+                f"it is {self.first + self.minimum:g}."
+            )
+
+    def __call__(self, loss: FloatArray) -> NDArray[np.int64]:
+        K = np.ones(loss.shape)
+        sound = np.isfinite(loss)  # a replica that has diverged goes on with K = 1
+        if sound.any():
+            # At the minimum, or below one that was given too high, the rule should say "as many as allowed".
+            K[sound] = self._asked(np.maximum(loss[sound] - self.minimum, 1e-100 * self.first))
+        return np.asarray(whole_K(np.clip(K, 1, self.K_max), self.K_max))
+
+    def _asked(self, excess: FloatArray) -> FloatArray:
+        K = np.asarray(self.rule(excess, self.first), dtype=np.float64)
+        if K.shape != excess.shape or np.isnan(K).any():
+            raise ValueError(f"rule must give a number for each of {excess.size} replicas; got {shown(K)}.")
+        return K
+
+
+def _stop(updates: int | None, until: float | None) -> tuple[int | None, float]:
+    """The number of updates, None for any, and the time at which a run ends."""
+    if (updates is None) == (until is None):
+        raise TypeError("give either updates or until, the time at which to stop.")
+    if until is None:
+        return count("updates", updates), math.inf
+    return None, real("until", until, above=0)
+
+
+def _counted(last: int | None, progress: bool) -> Iterator[int]:
+    """Numbers of updates, without end if last is None, shown if asked for."""
+    with tqdm(total=last, unit=" updates", disable=not progress) as bar:
+        j = 0
+        while last is None or j < last:
+            yield j
+            j += 1
+            bar.update()

@@ -1,0 +1,151 @@
+"""How many updates old a gradient is when it is used.
+
+Knows counting arguments and, for distributions, exponential delays; nothing of the loss.
+The convention throughout: the learner whose push completes a batch pulls the new version.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sgdrace.arguments import FloatArray, count, shown, variant_P_K
+from sgdrace.delays import DelayLaw, Empirical, Law, Scaled, as_single_law, finite_mean
+
+MASS_LEFT_OUT = 1e-12
+
+
+def mean_staleness(variant: str, P: int, K: int) -> float:
+    """The long-run mean staleness, whatever the law of delays.
+
+    K-async: P/K - 1. K-batch-async: (P - 1)/K. The synchronous variants use fresh gradients only.
+
+    >>> mean_staleness("K-async", 8, 1), mean_staleness("K-batch-async", 8, 2)
+    (7.0, 3.5)
+    """
+    variant, P, K = variant_P_K(variant, P, K)
+    return {"K-async": (P - K) / K, "K-batch-async": (P - 1) / K}.get(variant, 0.0)
+
+
+def staleness_pmf(variant: str, P: int, K: int, r: ArrayLike | None = None) -> Any:
+    """Pr(staleness = r) for exponential delays, in the long run, averaged over the K gradients of an update.
+
+    Without `r`: for r = 0, 1, 2, ... as far as all but 1e-12 of the probability. K-async: geometric with K/P.
+
+    >>> staleness_pmf("K-async", 4, 2, [0, 1, 2]).tolist()
+    [0.5, 0.25, 0.125]
+    >>> round(float(staleness_pmf("K-batch-async", 8, 4)[0]), 6)
+    0.275818
+    """
+    variant, P, K = variant_P_K(variant, P, K)
+    # Pr(s >= r) = later * stay^(r-1) for r >= 1, in all four variants.
+    later, stay = 1 - p0(variant, P, K), 0.0
+    if variant == "K-async":
+        stay = 1 - K / P
+    if variant == "K-batch-async":
+        stay = (1 - 1 / P) ** K
+    if r is None:
+        longest = math.log(MASS_LEFT_OUT) / math.log(stay) if stay > 0 else 0
+        r = np.arange(math.ceil(longest) + 1)
+    s = _stalenesses(r)
+    return np.where(s == 0, 1 - later, later * stay ** np.maximum(s - 1, 0) * (1 - stay))[()]
+
+
+def p0(variant: str, P: int, K: int) -> float:
+    """Pr(a gradient is fresh given the past), exponential delays, averaged over the K gradients of an update.
+
+    This is the p0 of the K-async bound: 1/P for async, K/P for K-async, 1 - (P-1)(1-(1-1/P)^K)/K for
+    K-batch-async. Other laws have no such constant; see `p0_frequency`.
+
+    >>> p0("K-async", 8, 4), round(p0("K-batch-async", 8, 4), 6)
+    (0.5, 0.275818)
+    """
+    variant, P, K = variant_P_K(variant, P, K)
+    if variant == "K-async":
+        return K / P
+    if variant == "K-batch-async" and P > 1:
+        return 1 + (P - 1) * math.expm1(K * math.log1p(-1 / P)) / K
+    return 1.0
+
+
+def p0_frequency(law: Law, P: int) -> float:
+    """The long-run share of fresh gradients in async SGD (K = 1): E[S_e(X)^(P-1)].
+
+    S_e is the survival function of the remaining time of the other learners. It is a frequency, not the p0
+    of the bound, which must hold after every past and is often close to 0 for NLTU laws.
+
+    >>> from sgdrace import Exponential
+    >>> round(p0_frequency(Exponential(), 8), 6)
+    0.125
+    """
+    X, P = as_single_law(law, "law"), count("P", P)
+    mean = finite_mean(X)
+    if P == 1:
+        return 1.0
+    a, b = _panels(X, mean)
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    x = a[:, None] + (b - a)[:, None] * (nodes + 1) / 2  # (panels, nodes)
+    running = np.asarray(X.sf(x))
+    scale = (b - a) / 2 / mean
+    panel = scale * (running @ weights)
+    before = np.append(0.0, np.cumsum(panel)[:-1])
+    elapsed = before[:, None] + scale[:, None] * (running @ _running_integral(nodes).T)
+    residual = np.maximum(1 - elapsed, 0.0)  # S_e at the nodes
+    # E[S_e(X)^(P-1)] by parts, which needs no density: (P-1)/E[X] ∫ F S S_e^(P-2) dx
+    inner = (P - 1) * np.asarray(X.cdf(x)) * running * residual ** (P - 2)
+    beyond = max(1 - float(panel.sum()), 0.0) ** (P - 1)  # there F is 1
+    return float(scale @ (inner @ weights)) + beyond
+
+
+def estimate_p0(race: Any, burn_in: int = 0) -> float:
+    """The share of fresh gradients in a simulated race, its first `burn_in` updates left out.
+
+    A caution: the bound's p0 is a probability given any past, and a frequency is only its average. For
+    exponential delays the two agree; for shifted ones the true p0 can be nearly 0. Do not plug a frequency
+    into a bound and call the result proven.
+
+    >>> from types import SimpleNamespace
+    >>> estimate_p0(SimpleNamespace(staleness=np.array([[[0], [1], [0], [2]]])))
+    0.5
+    """
+    staleness = getattr(race, "staleness", None)
+    if staleness is None:
+        raise ValueError("this needs a race that recorded its staleness; simulate it with detail=True.")
+    staleness = np.asarray(staleness)
+    burn_in = count("burn_in", burn_in, minimum=0, maximum=staleness.shape[1] - 1)
+    return float(np.mean(staleness[:, burn_in:] == 0))
+
+
+def _stalenesses(r: ArrayLike) -> Any:
+    s = np.asarray(r)
+    if not np.issubdtype(s.dtype, np.integer):
+        raise TypeError(f"r must hold whole numbers of at least 0; got {shown(r)}.")
+    if (s < 0).any():
+        raise ValueError(f"r must hold whole numbers of at least 0; got {s.min()}.")
+    return s
+
+
+def _panels(law: DelayLaw, mean: float) -> tuple[FloatArray, FloatArray]:
+    """Left and right ends of panels inside which the law is smooth, from far below its mean to far above."""
+    fine = mean * 2.0 ** np.arange(-60, 60, 0.125)
+    edges = np.unique(np.concatenate([[0.0], fine, _kinks(law)]))
+    edges = edges[np.isfinite(edges)]
+    return edges[:-1], edges[1:]
+
+
+def _kinks(law: DelayLaw) -> FloatArray:
+    if isinstance(law, Empirical):
+        return np.unique(law.times)
+    if isinstance(law, Scaled):
+        return law.factor * _kinks(law.base)
+    with np.errstate(divide="ignore"):  # where the support has no end
+        return np.array([float(law.ppf(0.0)), float(law.ppf(1.0))])
+
+
+def _running_integral(nodes: FloatArray) -> FloatArray:
+    """Row i: the weights that integrate a polynomial given at the nodes from -1 to node i."""
+    legendre = np.polynomial.legendre
+    coefficients = np.linalg.inv(legendre.legvander(nodes, nodes.size - 1))  # values -> coefficients
+    integrals = legendre.legint(coefficients, lbnd=-1, axis=0)
+    return np.asarray(legendre.legvander(nodes, nodes.size) @ integrals)

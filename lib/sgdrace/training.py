@@ -1,0 +1,348 @@
+"""What the loss does: real SGD along the updates of a race.
+
+Knows a problem and a race that has been run; nothing of how delays came about. The race says which past
+version each gradient was computed with, so training replays it against a ring of past weights, all replicas
+at once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from tqdm.auto import tqdm
+
+from sgdrace.arguments import FloatArray, Seed, count, reals, seed_sequence, shown
+from sgdrace.learning_rates import ConstantRate, LearningRate, as_learning_rate
+from sgdrace.problems import Problem, Workspace
+from sgdrace.race import Race
+
+# A replica has diverged when ||w|| exceeds this many times max(1, ||w_0||), or its loss is not finite.
+DIVERGED = 1e12
+
+# Past weights may take at most so many bytes (2 GiB).
+RING_LIMIT = 2**31
+
+# Keeps the noise of training apart from the delays of a race that was given the same seed.
+STREAM = 0x5D6
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Training:
+    """The losses of one run of SGD on every replica of a race.
+
+    A record is made of w_0 at time 0, then every few updates, and of the final weights. A replica that
+    diverges is frozen: its later losses are +inf, and `diverged` tells after how many updates that was.
+    """
+
+    updates: NDArray[np.int64]  # (records,) number of updates applied so far
+    time: FloatArray  # (replicas, records)
+    loss: FloatArray  # (replicas, records)
+    weights: FloatArray  # (replicas, d) final; of a diverged replica the last ones before
+    diverged: NDArray[np.int64]  # (replicas,) updates after which it had diverged, or -1
+    K: int | NDArray[Any]  # as in the race: one number, or (replicas, updates)
+    rate: FloatArray | None = None  # (replicas, updates) mean step over the K gradients; None if constant
+    distance_square: FloatArray | None = None  # (replicas, updates) mean over K, if the schedule needs it
+    gradient_square: FloatArray | None = None  # (replicas, records - 1) ||∇F(w_j)||²
+    gradient_gap_square: FloatArray | None = (
+        None  # (replicas, records - 1) mean over K of ||∇F(w_j)-∇F(w_τ)||²
+    )
+
+    def __repr__(self) -> str:
+        lost = int((self.diverged >= 0).sum())
+        final = self.loss[self.diverged < 0, -1]
+        words = [f"{len(self.loss)} replicas", f"{self.updates[-1]} updates"]
+        if final.size:
+            words.append(f"mean final loss {final.mean():.3g}")
+        if lost:
+            words.append(f"{lost} diverged")
+        return f"Training({', '.join(words)})"
+
+    @property
+    def end(self) -> float:
+        """The time at which the first replica ends: up to here all of them can be compared."""
+        return float(self.time[:, -1].min())
+
+    def at(self, times: ArrayLike) -> FloatArray:
+        """The loss that each replica had at given wallclock times, (replicas, times).
+
+        It is the loss of the last record up to that time, so record often (`every=1` is exact). After its
+        last update nothing is known of a replica: times must not exceed `end`.
+
+        >>> from sgdrace.delays import Constant
+        >>> from sgdrace.problems import Quadratic
+        >>> from sgdrace.race import simulate
+        >>> race = simulate("K-sync", P=2, K=2, delay=Constant(1.0), updates=3)
+        >>> run = train(Quadratic(sigma2=0.0), race, learning_rate=0.5)
+        >>> run.at([0.0, 1.5, 3.0])
+        array([[0.5      , 0.125    , 0.0078125]])
+        """
+        asked = reals("times", times, above=0, closed=True)
+        if asked.max() > self.end:
+            raise ValueError(
+                f"times must be between 0 and {self.end:g}, when the first replica ends; got {asked.max():g}."
+            )
+        losses = np.empty((len(self.loss), asked.size))
+        for r, clock in enumerate(self.time):
+            losses[r] = self.loss[r, np.searchsorted(clock, asked, side="right") - 1]
+        return losses
+
+
+def train(
+    problem: Problem,
+    race: Race,
+    learning_rate: float | LearningRate = 0.1,
+    seed: Seed = 0,
+    every: int | None = None,
+    gradients: bool = False,
+    progress: bool = False,
+) -> Training:
+    """Run SGD along a race: w_{j+1} = w_j - (1/K) Σ_l η_l g(w_τ(l,j)) for every update j and every replica.
+
+    The loss is recorded `every` so many updates, by default about a hundred times. With `gradients` each
+    record but the last, from which no update starts, also holds ||∇F(w_j)||² and how far from ∇F(w_j) the
+    gradients of the K stale versions are. The same seed gives the same run.
+
+    >>> from sgdrace.delays import Exponential
+    >>> from sgdrace.problems import Quadratic
+    >>> from sgdrace.race import simulate
+    >>> race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=200, replicas=10, seed=0)
+    >>> run = train(Quadratic([0.1, 1.0], sigma2=0.01), race, learning_rate=0.2, every=50)
+    >>> run.updates
+    array([  0,  50, 100, 150, 200])
+    >>> run.loss.shape, bool(run.loss[:, -1].mean() < 0.01)
+    ((10, 5), True)
+    """
+    _check(problem, race)
+    replicas, updates = race.time.shape
+    every = -(-updates // 100) if every is None else count("every", every)
+    staleness_of = _staleness_of(race)
+    depth = 1 if race.staleness is None else int(race.staleness.max()) + 1
+    replay = Replay(problem, replicas, depth, as_learning_rate(learning_rate), seed)
+    records = Records(replay, gradients)
+    for j in tqdm(range(updates), unit=" updates", disable=not progress):
+        staleness = staleness_of(j)  # (replicas, K)
+        if j % every == 0:
+            records.add(race.time[:, j - 1] if j else np.zeros(replicas), staleness)
+        replay.update(staleness)
+    records.add(race.time[:, -1])
+    return records.training(race.K)
+
+
+class Replay:
+    """The models of all replicas, with as many past versions as stale gradients need."""
+
+    def __init__(
+        self, problem: Problem, replicas: int, depth: int, learning_rate: LearningRate, seed: Seed
+    ) -> None:
+        self.problem, self.learning_rate = problem, learning_rate
+        self.constant = isinstance(learning_rate, ConstantRate)
+        root = seed_sequence(seed)
+        self.rng = np.random.default_rng(
+            np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, STREAM))
+        )
+        self.work = Workspace()
+        self.version = 0
+        self.ring = np.broadcast_to(problem.start, (1, replicas, problem.dimension))  # (depth, replicas, d)
+        self.reserve(depth)
+        self.replica = np.arange(replicas)[:, None]  # (replicas, 1)
+        self.diverged = np.full(replicas, -1, np.int64)  # (replicas,)
+        self.limit = (DIVERGED * max(1.0, float(np.linalg.norm(problem.start)))) ** 2
+        self.rates: list[FloatArray] = []  # (replicas,) each
+        self.distances: list[FloatArray] = []  # (replicas,) each
+
+    @property
+    def weights(self) -> FloatArray:
+        """The current version, (replicas, d)."""
+        return np.asarray(self.ring[self.version % len(self.ring)])
+
+    @property
+    def table(self) -> FloatArray:
+        """All versions that are still there, (depth·replicas, d)."""
+        return self.ring.reshape(-1, self.problem.dimension)
+
+    def reserve(self, depth: int) -> None:
+        """Make more room, for staleness up to depth - 1; versions that are still there stay."""
+        old = self.ring
+        _, replicas, d = old.shape
+        size = depth * replicas * d * 8
+        if size > RING_LIMIT:
+            raise ValueError(
+                f"staleness up to {depth - 1} of {replicas} replicas with {d} weights needs "
+                f"{size / 2**30:.1f} GiB of past weights, over the limit of {RING_LIMIT / 2**30:.0f} GiB; "
+                f"use fewer replicas or updates."
+            )
+        # NaN where no version has been yet: reading one by mistake must not go unnoticed.
+        self.ring = np.full((depth, replicas, d), np.nan)
+        for version in range(max(0, self.version - len(old) + 1), self.version + 1):
+            self.ring[version % depth] = old[version % len(old)]
+
+    def grow(self, depth: int) -> None:
+        """Like `reserve` where the final depth is unknown: with room to spare, so that it is rarely done."""
+        if depth > len(self.ring):
+            self.reserve(depth + depth // 2)
+
+    def rows(self, staleness: NDArray[Any]) -> NDArray[np.intp]:
+        """Where the table holds the version of each gradient, (replicas, K); the current one for none."""
+        depth, replicas, _ = self.ring.shape
+        row: NDArray[np.intp] = (self.version - np.maximum(staleness, 0).astype(np.intp)) % depth
+        row *= replicas
+        row += self.replica
+        return row
+
+    def update(self, staleness: NDArray[Any]) -> None:
+        """Apply one update to every replica, with gradients of this staleness (replicas, K); -1 is none."""
+        used = staleness >= 0
+        if self.diverged.min() >= 0:  # nobody is left to train, so spare the arithmetic
+            self._advance(self.weights, 0.0, np.zeros(used.shape), used)
+            return
+        everywhere = bool(used.all())
+        row = self.rows(staleness)
+        choice = self.problem.draw(self.rng, row.size if everywhere else int(used.sum()))
+        # Overflow on the way to infinity is no accident here: `_freeze` reports it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            distance = self._distance_square(row) if self.learning_rate.needs_distance else None
+            steps = self.learning_rate.steps(staleness, distance, used)
+            gradient = self.problem.mini_batch_gradients(
+                self.table, choice, row.ravel() if everywhere else row[used], self.work
+            )
+            weights = self.weights - _weighted_mean(gradient, steps, used, everywhere)
+            self._freeze(weights)
+        self._advance(weights, steps, distance, used)
+
+    def loss(self, which: Any = slice(None)) -> FloatArray:
+        """F of the current version of all or some replicas, +inf where it has diverged."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = self.problem.loss(self.weights[which])
+        replica = self.replica[which, 0]
+        lost = ~np.isfinite(loss)
+        self.diverged[replica[lost & (self.diverged[replica] < 0)]] = self.version
+        loss[self.diverged[replica] >= 0] = np.inf
+        return loss
+
+    def gradient_squares(self, staleness: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+        """||∇F(w_j)||² and the mean over K of ||∇F(w_j) - ∇F(w_τ)||², both (replicas,)."""
+        used = staleness >= 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            here = self.problem.gradient(self.weights)
+            there = self.problem.gradient(self.table[self.rows(staleness)])  # (replicas, K, d)
+            gap = np.square(here[:, None] - there).sum(axis=2)
+            square, gap_square = np.vecdot(here, here), gap.sum(axis=1) / used.sum(axis=1)
+        for values in (square, gap_square):
+            values[(self.diverged >= 0) | ~np.isfinite(values)] = np.inf
+        return square, gap_square
+
+    def _distance_square(self, row: NDArray[np.intp]) -> FloatArray:
+        """||w_j - w_τ||² of each gradient, (replicas, K), 0 where there is none."""
+        gap = self.table[row]  # (replicas, K, d)
+        gap -= self.weights[:, None]
+        return np.asarray(np.vecdot(gap, gap))
+
+    def _freeze(self, weights: FloatArray) -> None:
+        """Put replicas that have just diverged, or did before, back to their last weights."""
+        lost = ~(np.vecdot(weights, weights) <= self.limit)  # true for NaN as well
+        self.diverged[lost & (self.diverged < 0)] = self.version + 1
+        frozen = self.diverged >= 0
+        if frozen.any():
+            weights[frozen] = self.weights[frozen]
+
+    def _advance(
+        self,
+        weights: FloatArray,
+        steps: FloatArray | float,
+        distance: FloatArray | None,
+        used: NDArray[np.bool_],
+    ) -> None:
+        """Make these weights the next version and note how they came about."""
+        self.version += 1
+        self.ring[self.version % len(self.ring)] = weights
+        if self.constant:
+            return
+        number, moving = used.sum(axis=1), self.diverged < 0
+        self.rates.append((np.broadcast_to(steps, used.shape) * used).sum(axis=1) / number * moving)
+        if self.learning_rate.needs_distance and distance is not None:
+            self.distances.append(np.where(moving, distance.sum(axis=1) / number, 0.0))
+
+
+class Records:
+    """What a run has shown so far; `training` puts it together."""
+
+    def __init__(self, replay: Replay, gradients: bool) -> None:
+        self.replay, self.gradients = replay, gradients
+        self.updates: list[int] = []
+        self.time: list[FloatArray] = []  # (replicas,) each, as the others
+        self.loss: list[FloatArray] = []
+        self.square: list[FloatArray] = []
+        self.gap: list[FloatArray] = []
+
+    def add(self, time: FloatArray, staleness: NDArray[Any] | None = None) -> None:
+        """Record the current version, and with staleness the gradients of the update that comes next."""
+        self.updates.append(self.replay.version)
+        self.time.append(time)
+        self.loss.append(self.replay.loss())
+        if self.gradients and staleness is not None:
+            square, gap = self.replay.gradient_squares(staleness)
+            self.square.append(square)
+            self.gap.append(gap)
+
+    def training(self, K: int | NDArray[Any]) -> Training:
+        """The finished run."""
+        replay = self.replay
+        return Training(
+            updates=np.array(self.updates),
+            time=np.stack(self.time, axis=1),
+            loss=np.stack(self.loss, axis=1),
+            weights=replay.weights.copy(),
+            diverged=replay.diverged,
+            K=K,
+            rate=_stacked(replay.rates),
+            distance_square=_stacked(replay.distances),
+            gradient_square=_stacked(self.square),
+            gradient_gap_square=_stacked(self.gap),
+        )
+
+
+def _weighted_mean(
+    gradient: FloatArray, steps: FloatArray | float, used: NDArray[np.bool_], everywhere: bool
+) -> FloatArray:
+    """(1/K) Σ_l η_l g_l, (replicas, d), of the gradients (N, d) that are used."""
+    if everywhere:
+        K, each = used.shape[1], gradient.reshape(*used.shape, -1)
+        # As a product with weights (replicas or 1, 1, K): twice as fast as a sum along the middle axis.
+        weight = np.broadcast_to(np.asarray(steps) / K, (1, K) if np.ndim(steps) == 0 else used.shape)
+    else:  # K differs between replicas
+        each = np.zeros((*used.shape, gradient.shape[1]))
+        each[used] = gradient
+        weight = np.broadcast_to(steps, used.shape) / used.sum(axis=1, keepdims=True)
+    return np.asarray(np.matmul(weight[:, None], each)[:, 0])
+
+
+def _check(problem: Any, race: Any) -> None:
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem such as Quadratic(); got {shown(problem)}.")
+    if not isinstance(race, Race):
+        raise TypeError(f"race must be a Race, as simulate(...) returns it; got {shown(race)}.")
+    if race.staleness is None:
+        if "async" in race.variant:
+            raise ValueError(
+                f"training a {race.variant} race needs its staleness; simulate it with detail=True."
+            )
+    elif (race.staleness.max(axis=(0, 2)) > np.arange(race.time.shape[1])).any():
+        raise ValueError("staleness of update j must be at most j, the number of versions before it.")
+
+
+def _staleness_of(race: Race) -> Callable[[int], NDArray[Any]]:
+    """The staleness (replicas, K) of update j, -1 where the update has fewer gradients."""
+    staleness, K = race.staleness, np.asarray(race.K)
+    if staleness is not None:
+        return lambda j: staleness[:, j]
+    if K.ndim:
+        place = np.arange(K.max())
+        return lambda j: np.where(place < K[:, j, None], 0, -1)
+    fresh = np.zeros((len(race.time), race.K), np.int32)
+    return lambda j: fresh
+
+
+def _stacked(columns: list[FloatArray]) -> FloatArray | None:
+    return np.stack(columns, axis=1) if columns else None

@@ -1,0 +1,133 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sgdrace import (
+    Constant,
+    Empirical,
+    Erlang,
+    Exponential,
+    HyperExponential,
+    Lomax,
+    Pareto,
+    PerLearner,
+    ShiftedExponential,
+    Uniform,
+    Weibull,
+    theory,
+)
+from sgdrace.arguments import VARIANTS
+from sgdrace.delays import Scaled
+
+
+@pytest.mark.parametrize("P", [1, 8, 40])
+def test_mean_staleness_of_async_is_P_minus_1(P):
+    assert theory.mean_staleness("K-async", P, 1) == P - 1
+    assert theory.mean_staleness("K-batch-async", P, 1) == P - 1
+
+
+@pytest.mark.parametrize(("P", "K"), [(8, 2), (8, 8), (16, 4)])
+def test_mean_staleness_of_the_variants(P, K):
+    assert theory.mean_staleness("K-async", P, K) == P / K - 1
+    assert theory.mean_staleness("K-batch-async", P, K) == (P - 1) / K
+    assert theory.mean_staleness("K-sync", P, K) == theory.mean_staleness("K-batch-sync", P, K) == 0
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("P", "K"), [(1, 1), (8, 1), (8, 3), (8, 8), (100, 7)])
+def test_staleness_pmf_has_mass_1_and_the_conserved_mean(variant, P, K):
+    pmf = theory.staleness_pmf(variant, P, K)
+    assert pmf.sum() == pytest.approx(1, abs=2e-12)
+    assert pmf @ np.arange(pmf.size) == pytest.approx(theory.mean_staleness(variant, P, K), abs=1e-8)
+    assert pmf[0] == pytest.approx(theory.p0(variant, P, K))
+    assert (pmf >= 0).all()
+
+
+def test_staleness_of_async_is_geometric():
+    r = np.arange(50)
+    np.testing.assert_allclose(theory.staleness_pmf("K-async", 8, 1, r), (1 / 8) * (7 / 8) ** r, rtol=1e-12)
+    np.testing.assert_allclose(
+        theory.staleness_pmf("K-batch-async", 8, 1, r), (1 / 8) * (7 / 8) ** r, rtol=1e-12
+    )
+
+
+def test_staleness_of_batch_async_averages_over_the_pushes_of_a_batch():
+    P, K, r = 8, 4, np.arange(1, 30)
+    stays = 1 - 1 / P
+    survival = np.mean([stays ** (k + (r - 1) * K) for k in range(1, K + 1)], axis=0)
+    expected = survival[:-1] - survival[1:]
+    np.testing.assert_allclose(theory.staleness_pmf("K-batch-async", P, K, r[:-1]), expected, rtol=1e-10)
+
+
+def test_one_staleness_gives_one_probability():
+    assert theory.staleness_pmf("K-async", 8, 4, 1) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("P", "K", "batch_average"),
+    [(8, 4, 0.275818), (8, 8, 0.425658), (16, 4, 0.146786), (16, 16, 0.396319), (256, 256, 0.369632)],
+)
+def test_p0_of_exponential_delays(P, K, batch_average):
+    assert theory.p0("K-async", P, K) == K / P
+    assert theory.p0("K-batch-async", P, K) == pytest.approx(batch_average, abs=6e-7)
+    assert theory.p0("K-sync", P, K) == theory.p0("K-batch-async", 1, K) == 1
+
+
+@pytest.mark.parametrize(
+    ("law", "share"),
+    [
+        (ShiftedExponential(1.0, 1.0), 0.000977),
+        (Erlang(3, 3.0), 0.018957),
+        (Uniform(0.0, 2.0), 1 / 15),
+        (Exponential(), 0.125),
+        (Lomax(2.5, 1.0), 0.19231),
+        (HyperExponential((0.9, 0.1), (2.0, 1 / 5.5)), 0.22042),
+        (Weibull(0.5), 0.40563),
+    ],
+    ids=repr,
+)
+def test_frequency_of_fresh_gradients_with_8_learners(law, share):
+    assert theory.p0_frequency(law, 8) == pytest.approx(share, abs=5.1e-6 if share > 0.1 else 5.1e-7)
+    assert theory.p0_frequency(Scaled(law, 7.0), 8) == pytest.approx(theory.p0_frequency(law, 8), rel=1e-9)
+
+
+@pytest.mark.parametrize("P", [2, 16, 1000])
+def test_frequency_of_fresh_gradients_in_closed_form(P):
+    assert theory.p0_frequency(Exponential(3.0), P) == pytest.approx(1 / P, rel=1e-9)
+    assert theory.p0_frequency(Uniform(0.0, 5.0), P) == pytest.approx(1 / (2 * P - 1), rel=1e-9)
+    # Lomax: S_e(X) is (1 + X)^(1 - α), a power of a uniform variable.
+    assert theory.p0_frequency(Lomax(1.05, 1.0), P) == pytest.approx(1.05 / (1.05 + 0.05 * (P - 1)), rel=1e-9)
+
+
+def test_constant_delays_leave_no_gradient_fresh_and_one_learner_all():
+    assert theory.p0_frequency(Constant(2.0), 4) == pytest.approx(0, abs=1e-12)
+    assert theory.p0_frequency(Pareto(), 1) == 1
+
+
+def test_frequency_of_fresh_gradients_for_measured_times():
+    # E[X] = 2: the other learner's remaining time outlasts 1, 2, 3 with probability 1/2, 1/6, 0.
+    assert theory.p0_frequency(Empirical([1.0, 2.0, 3.0]), 2) == pytest.approx((1 / 2 + 1 / 6) / 3)
+
+
+def test_estimated_p0_counts_fresh_gradients_after_the_burn_in():
+    race = SimpleNamespace(staleness=np.array([[[0, 0], [0, 1], [2, 3]], [[0, 0], [0, 0], [1, 0]]]))
+    assert theory.estimate_p0(race) == pytest.approx(8 / 12)
+    assert theory.estimate_p0(race, burn_in=1) == pytest.approx(4 / 8)
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="detail=True"):
+        theory.estimate_p0(SimpleNamespace(staleness=None))
+    with pytest.raises(ValueError, match="burn_in must be between 0 and 2; got 3"):
+        theory.estimate_p0(SimpleNamespace(staleness=np.zeros((1, 3, 1))), burn_in=3)
+    with pytest.raises(TypeError, match="r must hold whole numbers"):
+        theory.staleness_pmf("K-async", 8, 1, [0.5])
+    with pytest.raises(ValueError, match="r must hold whole numbers of at least 0; got -1"):
+        theory.staleness_pmf("K-async", 8, 1, [0, -1])
+    with pytest.raises(ValueError, match="between 1 and P = 4; got 5"):
+        theory.mean_staleness("K-async", 4, 5)
+    with pytest.raises(ValueError, match="finite mean"):
+        theory.p0_frequency(Pareto(1.0), 4)
+    with pytest.raises(TypeError, match="not a PerLearner"):
+        theory.p0_frequency(PerLearner([Exponential()] * 2), 2)
