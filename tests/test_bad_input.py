@@ -10,21 +10,31 @@ from scipy import stats
 
 from sgdrace import (
     Constant,
+    DelayAdaptive,
+    DropOlderThan,
     Empirical,
     Erlang,
     Exponential,
     Gamma,
     HyperExponential,
+    LeastSquares,
     Lockstep,
     LogNormal,
     Lomax,
     Pareto,
     PerLearner,
+    Quadratic,
+    QuadraticRule,
     ShiftedExponential,
+    SqrtRule,
+    StalenessCompensating,
     Uniform,
     Weibull,
     order_statistics,
     simulate,
+    theory,
+    train,
+    train_adaptively,
 )
 from sgdrace.protocol import VirtualClock, run
 from tests.examples import Own
@@ -151,6 +161,82 @@ RACES = [
     (lambda: Lockstep("K-async", 4, Exponential(), 3).update([1, 2]), TypeError, "one for each of 3 replicas"),
 ]  # fmt: skip
 
+BOUND = {"K": 4, "eta": 0.1, "L": 1.0, "c": 0.1, "sigma2": 1.0, "e_0": 1.0}
+
+
+def training(problem=None, learning_rate=0.1, **options):
+    return train(Quadratic() if problem is None else problem, race(), learning_rate, **options)
+
+
+def adaptive(rule=None, **options):
+    setting = {"variant": "K-sync", "P": 4, "delay": Exponential(), "updates": 5} | options
+    return train_adaptively(Quadratic(), rule=SqrtRule(1) if rule is None else rule, **setting)
+
+
+TRAINING = [
+    (lambda: training(learning_rate=0), ValueError, "learning_rate .* above 0; got 0"),
+    (lambda: training(learning_rate=-0.1), ValueError, "learning_rate .* above 0; got -0.1"),
+    (lambda: training(learning_rate=math.nan), ValueError, "got nan"),
+    (lambda: training(learning_rate="fast"), TypeError, "learning_rate"),
+    (lambda: training(every=0), ValueError, "every must be at least 1"),
+    (lambda: training(problem=3), TypeError, "problem"),
+    (lambda: train(Quadratic(), "race"), TypeError, "race"),
+    (lambda: train(Quadratic(), race(detail=False)), ValueError, "detail=True"),
+    (lambda: training(seed=-1), ValueError, "seed must be at least 0"),
+    (lambda: training().at([-1.0]), ValueError, "times"),
+    (lambda: training().at([1e9]), ValueError, "when the first replica ends"),
+    (lambda: Quadratic([]), ValueError, "eigenvalues must be a non-empty list"),
+    (lambda: Quadratic([1.0, -1.0]), ValueError, "entry 1 is -1"),
+    (lambda: Quadratic(sigma2=-1), ValueError, "sigma2 .* at least 0"),
+    (lambda: Quadratic(m=0), ValueError, "m must be at least 1"),
+    (lambda: Quadratic([1.0, 2.0], start=[1.0, 2.0, 3.0]), ValueError, "start"),
+    (
+        lambda: LeastSquares([[1.0], [2.0]], [1.0]),
+        ValueError,
+        "y must hold one target for each of the 2 rows",
+    ),
+    (lambda: LeastSquares([[1.0], [math.nan]], [1.0, 2.0], m=1), ValueError, "X"),
+    (lambda: LeastSquares([[1.0], [2.0]], [1.0, 2.0], m=3), ValueError, "m must be between 1 and 2; got 3"),
+    (lambda: Quadratic().loss([1.0, 2.0]), ValueError, "w"),
+    (lambda: StalenessCompensating(C=0, eta_max=0.1), ValueError, "C must be"),
+    (lambda: DropOlderThan(eta=0.1, limit=-1), ValueError, "limit must be at least 0"),
+    (lambda: DelayAdaptive(eta=0.1, threshold=0), ValueError, "threshold"),
+    (lambda: SqrtRule(0), ValueError, "K_0"),
+    (lambda: QuadraticRule(4, 4), ValueError, "K_0"),
+    (lambda: adaptive(updates=None), TypeError, "updates or until"),
+    (lambda: adaptive(interval=0), ValueError, "interval must be"),
+    (lambda: adaptive(rule=3), TypeError, "rule"),
+]
+
+THEORY = [
+    (lambda: theory.expected_runtime("K-async", 8, 4, Pareto()), theory.NoClosedForm, "simulate"),
+    (lambda: theory.expected_runtime("K-sync", 8, 9, Pareto()), ValueError, "between 1 and P = 8; got 9"),
+    (lambda: theory.expected_runtime("K-batch-async", 8, 4, Pareto(1.0)), ValueError, "finite mean"),
+    (lambda: theory.sync_over_async_per_update(8, Pareto(0.9)), ValueError, "finite mean"),
+    (lambda: theory.runtime_bounds("sync", 8, 4, Pareto()), ValueError, "did you mean K-sync"),
+    (lambda: theory.mean_staleness("K-async", 0, 1), ValueError, "P must be at least 1"),
+    (lambda: theory.staleness_pmf("K-async", 4, 2, -1), ValueError, "r "),
+    (lambda: theory.error_bound("K-sync", updates=10, **BOUND | {"eta": 1.5}), ValueError, "eta"),
+    (lambda: theory.error_bound("K-sync", updates=10, **BOUND | {"eta": 0.0}), ValueError, "eta"),
+    (lambda: theory.error_bound("K-sync", updates=-1, **BOUND), ValueError, "updates"),
+    (lambda: theory.error_bound("K-sync", updates=10, **BOUND | {"c": 2.0}), ValueError, "c "),
+    (lambda: theory.error_bound("K-async", updates=10, **BOUND, gamma=1.2, p0=0.1), ValueError, "gamma"),
+    (
+        lambda: theory.error_bound("K-async", updates=10, **BOUND | {"eta": 0.6}, gamma=0, p0=0),
+        ValueError,
+        "eta",
+    ),
+    (lambda: theory.gamma_prime(math.nan, 0.1), ValueError, "gamma"),
+    (lambda: theory.constant_delay_limit(-1), ValueError, "tau"),
+    (lambda: theory.constant_delay_limit(1.5), TypeError, "tau"),
+    (lambda: theory.mean_square_limit("K-async", 4, 5), ValueError, "between 1 and P = 4; got 5"),
+    (lambda: theory.stationary_square("K-async", 8, 1, 0.9, 1.0), ValueError, "a "),
+    (lambda: theory.estimate_gamma(training()), ValueError, "gradients=True"),
+    (lambda: theory.estimate_p0(race(detail=False)), ValueError, "detail=True"),
+    (lambda: theory.p0_frequency(Own(Exponential()), 4), TypeError, "which Own does not have"),
+    (lambda: theory.square_root_rule(2, 1.0, 0.0), ValueError, "F, the loss above its infimum"),
+]
+
 CSV = [
     ("", "holds no times"),
     ("\n\n", "holds no times"),
@@ -162,7 +248,9 @@ CSV = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "sentence"), LAWS + ORDER_STATISTICS + RACES)
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"), [*LAWS, *ORDER_STATISTICS, *RACES, *TRAINING, *THEORY]
+)
 def test_a_wrong_call_gets_one_clear_sentence(call, error, sentence):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -470,7 +470,7 @@ def _over_K(name: str, value: ArrayLike | None, K_max: int) -> Sequence[Any]:
 def _recorded(run: Any, name: str) -> FloatArray:
     values = getattr(run, name, None)
     if values is None:
-        raise ValueError(f"this needs a run that recorded {name}.")
+        raise ValueError(f"this needs a run that recorded {name}; train with gradients=True.")
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"{name} must have shape (replicas, records); got {array.shape}.")
