@@ -28,7 +28,7 @@ from sgdrace import (
 )
 from sgdrace.arguments import seed_sequence
 from sgdrace.protocol import VirtualClock, run
-from sgdrace.streams import CommonTimes
+from sgdrace.streams import CommonTimes, FreshTimes
 from tests.examples import Own
 
 SINGLE = st.sampled_from(
@@ -270,3 +270,14 @@ class TestRace:
 def test_progress_counts_every_update(variant, capsys):
     simulate(variant, 4, 2, Uniform(), updates=30, replicas=4, seed=0, progress=True)
     assert "120/120" in capsys.readouterr().err
+
+
+def test_times_without_learners_are_the_times_with_learners():
+    rng = np.random.default_rng(0)
+    source = FreshTimes(Constant(0.75), rng)  # no chance in it, so both must agree to the last digit
+    for P, n in [(1, 1), (1, 9), (4, 3), (4, 4), (4, 5), (7, 50), (3, 400), (40, 1), (40, 39), (40, 200)]:
+        finish = rng.exponential(3.0, size=(5, P))
+        (times, _), _ = events.first_completions(finish, n, source)
+        bare = events.first_completion_times(finish.copy(), n, source)
+        assert bare[:, -1].tolist() == times[:, -1].tolist()
+        assert np.sort(bare, axis=1).tolist() == times.tolist()

@@ -154,7 +154,9 @@ class ShiftedExponential(DelayLaw):
         return "NLTU" if self.shift > 0 else "both"
 
     def at_hazard(self, e: FloatArray) -> FloatArray:
-        return self.shift + e / self.rate
+        time = e / self.rate
+        time += self.shift  # in place: a fresh array costs as much as the arithmetic
+        return time
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,10 @@ class Pareto(DelayLaw):
         return "neither"
 
     def at_hazard(self, e: FloatArray) -> FloatArray:
-        return self.scale * np.exp(e / self.shape)
+        time = np.asarray(e / self.shape)
+        np.exp(time, out=time)
+        time *= self.scale
+        return time
 
 
 @dataclass(frozen=True)
@@ -709,7 +714,7 @@ class OwnLaw(DelayLaw):
         return self.ppf(1 - share)
 
     def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        time = np.asarray(self.law.sample(rng, size), dtype=np.float64)
+        time = np.array(self.law.sample(rng, size), dtype=np.float64)  # a copy: the race works in place
         shape = (size,) if isinstance(size, int) else tuple(size)
         name = type(self.law).__name__
         if time.shape != shape:

@@ -17,10 +17,10 @@ Learners = NDArray[np.integer]
 
 
 class Events(NamedTuple):
-    """Completed mini-batches; `learner` is None where nobody asked who completed them."""
+    """Completed mini-batches and who completed them."""
 
     time: FloatArray  # (rows, n)
-    learner: Learners | None  # (rows, n)
+    learner: Learners  # (rows, n)
 
 
 def everyone(rows: int, P: int) -> Learners:
@@ -47,17 +47,16 @@ def earliest(finish: FloatArray, n: int) -> Learners:
 
 
 def first_completions(
-    finish: FloatArray, n: int, source: Source, who: bool, resume: bool = False
+    finish: FloatArray, n: int, source: Source, resume: bool = False
 ) -> tuple[Events, FloatArray | None]:
-    """The first n completions, in no order, of learners that never idle, busy now until `finish` (rows, P).
+    """The first n completions, in order, of learners that never idle, busy now until `finish` (rows, P).
 
     Everybody who might finish again before the n-th completion known so far gets more mini-batches. These
     can only bring the n-th completion forward, so a learner that is past it is out. With `resume` it also
     returns when each learner finishes the mini-batch it is busy with at the n-th completion.
     """
     rows, P = finish.shape
-    learner = everyone(rows, P) if who or resume else None
-    done = latest = Events(finish, learner)
+    done = latest = Events(finish, everyone(rows, P))
     generated = [done]
     ahead = 0
     each = n // P  # completions that a learner has among the first n, on average
@@ -66,29 +65,63 @@ def first_completions(
     while True:
         if done.time.shape[1] >= n:
             done = _smallest(done, n)
-            last = done.time.max(axis=1, keepdims=True)
-            # A tie with the n-th completion can matter to who it was, never to when it was.
-            live = latest.time <= last if learner is not None else latest.time < last
+            # A tie with the n-th completion can matter to who it was.
+            live = latest.time <= done.time.max(axis=1, keepdims=True)
             width = int(np.count_nonzero(live, axis=1).max())
             if width == 0:
                 break
-            if width < latest.time.shape[1]:
-                latest = _smallest(latest, width)
+            latest = _smallest(latest, width)
             count = max(1, math.isqrt(each))
-        more = _more_of(latest, source, ahead, count)
+        times = _later(latest.time, source.times(latest.learner, ahead, count))
+        more = Events(times, latest.learner.repeat(count, axis=1))
         ahead += count
-        latest = Events(more.time[:, count - 1 :: count], latest.learner)
-        done = _joined(done, more)
+        latest = Events(times[:, count - 1 :: count], latest.learner)
+        done = Events(*(np.concatenate(pair, axis=1) for pair in zip(done, more, strict=True)))
         if resume:
             generated.append(more)
-    return done, _busy_until(generated, done, P) if resume else None
+    return _ordered(done), _busy_until(generated, done, P) if resume else None
 
 
-def ordered(events: Events) -> Events:
+def first_completion_times(finish: FloatArray, n: int, source: Source) -> FloatArray:
+    """When the first n completions happen, (rows, n) with the n-th last, of learners that are all alike.
+
+    The same idea, but nobody asks who it was: only the set of times matters, and everything, `finish`
+    included, is reordered in place.
+    """
+    each = n // finish.shape[1]
+    done = latest = finish
+    if done.shape[1] < n:
+        count = each + math.isqrt(each) - 1
+        more = _later(latest, source.times(latest, 0, count))
+        done, latest = np.concatenate([done, more], axis=1), more[:, count - 1 :: count]
+    count = max(1, math.isqrt(each))
+    while True:
+        done.partition(n - 1, axis=1)
+        done, last = done[:, :n], done[:, n - 1 : n]
+        if latest is finish:  # one mini-batch each so far: whoever is before the n-th one is live
+            latest = done[:, :-1]
+        else:
+            width = int(np.count_nonzero(latest < last, axis=1).max())
+            latest.partition(max(0, width - 1), axis=1)
+            latest = latest[:, :width]
+        if latest.shape[1] == 0:
+            return done
+        more = _later(latest, source.times(latest, 0, count))
+        done, latest = np.concatenate([done, more], axis=1), more[:, count - 1 :: count]
+
+
+def _later(latest: FloatArray, times: FloatArray) -> FloatArray:
+    """Completions after the latest ones (rows, n), learner by learner, given their times (rows, n, count)."""
+    times[..., 0] += latest
+    if times.shape[2] > 1:
+        # A running sum adds in the same order as a clock does, so that equal times stay equal.
+        np.cumsum(times, axis=2, out=times)
+    return times.reshape(len(times), -1)
+
+
+def _ordered(events: Events) -> Events:
     """The events of each row in the order in which they happen."""
     time, learner = events
-    if learner is None:
-        return Events(np.sort(time, axis=1), None)
     order = np.argsort(time, axis=1)
     sorted_time = np.take_along_axis(time, order, 1)
     tied = (sorted_time[:, 1:] == sorted_time[:, :-1]).any(axis=1)
@@ -97,29 +130,11 @@ def ordered(events: Events) -> Events:
     return Events(sorted_time, np.take_along_axis(learner, order, 1))
 
 
-def _more_of(latest: Events, source: Source, ahead: int, count: int) -> Events:
-    """The next `count` completions of each learner after its latest one, learner by learner."""
-    times = source.times(latest.time if latest.learner is None else latest.learner, ahead, count)
-    times[..., 0] += latest.time
-    # A running sum adds in the same order as a clock does, so that equal times stay equal.
-    time = np.cumsum(times, axis=2, out=times).reshape(len(times), -1)
-    return Events(time, None if latest.learner is None else latest.learner.repeat(count, axis=1))
-
-
-def _joined(a: Events, b: Events) -> Events:
-    learner = None
-    if a.learner is not None and b.learner is not None:
-        learner = np.concatenate([a.learner, b.learner], axis=1)
-    return Events(np.concatenate([a.time, b.time], axis=1), learner)
-
-
 def _smallest(events: Events, n: int) -> Events:
     """The n earliest events of each row, in no order."""
     time, learner = events
     if time.shape[1] == n:
         return events
-    if learner is None:
-        return Events(np.partition(time, n - 1, axis=1)[:, :n], None)
     index = np.argpartition(time, n - 1, axis=1)[:, :n]
     last = np.take_along_axis(time, index[:, -1:], 1)
     tied = np.count_nonzero(time <= last, axis=1) > n
@@ -133,12 +148,10 @@ def _busy_until(generated: list[Events], done: Events, P: int) -> FloatArray:
     rows = len(done.time)
     row = np.arange(rows)[:, None]
     made = np.zeros((rows, P), np.intp)
-    assert done.learner is not None
     np.add.at(made, (row, done.learner), 1)
     seen = np.zeros((rows, P), np.intp)
     busy = np.full((rows, P), np.inf)
     for time, learner in generated:
-        assert learner is not None
         # Completions of one learner stand in order, so the one after those it has made is the one wanted.
         number = seen[row, learner] + _rank_within_learner(learner)
         wanted = number == made[row, learner]

@@ -20,10 +20,10 @@ from tqdm.auto import tqdm
 from sgdrace import order_statistics
 from sgdrace.arguments import FloatArray, IntArray, Seed, count, real, seed_sequence, variant_P_K
 from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
-from sgdrace.events import Events, Learners, earliest, everyone, first_completions, ordered
+from sgdrace.events import Learners, earliest, everyone, first_completion_times, first_completions
 from sgdrace.streams import CommonTimes, FreshTimes, Source
 
-BLOCK = 1 << 18  # numbers that a kernel holds at a time: 2 MB, small enough for the cache
+BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
 FEW = 100  # pushes at a time below which a heap is faster than NumPy
 LONG = 1 << 21  # pushes of one replica that are sorted at a time
 
@@ -182,6 +182,8 @@ _Kernel = Callable[[_Plan, int, Source, _Tick], _Block]
 
 def _stacked(blocks: list[_Block], axis: int) -> _Block:
     """Blocks of replicas (axis 0) or of updates (axis 1) as one."""
+    if len(blocks) == 1:
+        return blocks[0]
     columns = zip(*blocks, strict=True)
     return cast(_Block, tuple(None if c[0] is None else np.concatenate(c, axis) for c in columns))
 
@@ -227,7 +229,8 @@ def _independent_gaps(gaps: _Gaps, plan: _Plan, rows: int, source: Source, tick:
     return time, None, None, None
 
 
-_Round = Callable[[_Plan, FloatArray, Source], Events]
+# When the K pushes of a round happen, the last one in the last column, and who pushed, if asked.
+_Round = Callable[[_Plan, FloatArray, Source], tuple[FloatArray, Learners | None]]
 
 
 def _sync_rounds(round_: _Round, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
@@ -239,10 +242,10 @@ def _sync_rounds(round_: _Round, plan: _Plan, rows: int, source: Source, tick: _
     if plan.common:  # the streams tie a round to the one before
         now = np.zeros((rows, 1))
         for j in range(J):
-            events = round_(plan, now + np.zeros((1, P)), source)
-            pushed[:, j], now = events.time[:, -width:], events.time[:, -1:]
-            if learner is not None and events.learner is not None:
-                learner[:, j] = events.learner
+            times, who = round_(plan, now + np.zeros((1, P)), source)
+            pushed[:, j], now = times[:, -width:], times[:, -1:]
+            if learner is not None and who is not None:
+                learner[:, j] = who
             tick(rows)
         time = pushed[:, :, -1]
     else:  # rounds are independent: as many at once as the block holds, each on a clock of its own
@@ -250,10 +253,10 @@ def _sync_rounds(round_: _Round, plan: _Plan, rows: int, source: Source, tick: _
         step = max(1, BLOCK // max(P, 2 * K))
         for a in range(0, rows * J, step):
             n = min(step, rows * J - a)
-            events = round_(plan, np.zeros((n, P)), source)
-            flat[a : a + n] = events.time[:, -width:]
-            if learner is not None and events.learner is not None:
-                learner.reshape(rows * J, K)[a : a + n] = events.learner
+            times, who = round_(plan, np.zeros((n, P)), source)
+            flat[a : a + n] = times[:, -width:]
+            if learner is not None and who is not None:
+                learner.reshape(rows * J, K)[a : a + n] = who
             tick(n)
         time = pushed[:, :, -1].cumsum(axis=1)
         pushed[:, 1:] += time[:, :-1, None]
@@ -262,30 +265,33 @@ def _sync_rounds(round_: _Round, plan: _Plan, rows: int, source: Source, tick: _
     return time, learner, np.zeros(learner.shape, np.int32), pushed
 
 
-def _round(plan: _Plan, begin: FloatArray, source: Source) -> Events:
+def _round(plan: _Plan, begin: FloatArray, source: Source) -> tuple[FloatArray, Learners | None]:
     """K-sync: the first K of P learners that all begin at the same time."""
-    all_learners = everyone(*begin.shape)
-    finish = begin + source.times(all_learners)[..., 0]
-    source.start(all_learners)
+    finish = _finish(begin, source)
     if not plan.detail:
-        return Events(np.partition(finish, plan.K - 1, axis=1)[:, plan.K - 1 : plan.K], None)
+        finish.partition(plan.K - 1, axis=1)
+        return finish[:, : plan.K], None
     who = earliest(finish, plan.K)
-    return Events(np.take_along_axis(finish, who, 1), who)
+    return np.take_along_axis(finish, who, 1), who
 
 
-def _batch_round(plan: _Plan, begin: FloatArray, source: Source) -> Events:
+def _batch_round(plan: _Plan, begin: FloatArray, source: Source) -> tuple[FloatArray, Learners | None]:
     """K-batch-sync: the first K mini-batches of P learners that go on at once after a push."""
+    finish = _finish(begin, source)
+    if not (plan.detail or source.tells_learners_apart):
+        return first_completion_times(finish, plan.K, source), None
+    (pushed, who), _ = first_completions(finish, plan.K, source)
+    source.start(who[:, :-1])  # the push that completes the batch starts no other
+    return pushed, who
+
+
+def _finish(begin: FloatArray, source: Source) -> FloatArray:
+    """When everybody finishes who begins a mini-batch now, (rows, P)."""
     all_learners = everyone(*begin.shape)
-    finish = begin + source.times(all_learners)[..., 0]
+    finish = source.times(all_learners)[..., 0]
+    finish += begin
     source.start(all_learners)
-    who = plan.detail or source.tells_learners_apart
-    events, _ = first_completions(finish, plan.K, source, who)
-    if not who:
-        return Events(events.time.max(axis=1, keepdims=True), None)
-    events = ordered(events)
-    assert events.learner is not None
-    source.start(events.learner[:, :-1])  # the push that completes the batch starts no other
-    return events
+    return finish
 
 
 def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
@@ -293,8 +299,7 @@ def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
     P, K, J = plan.P, plan.K, plan.J
     if rows * K <= (FEW if plan.detail or source.tells_learners_apart else FEW // 6):
         return _stacked([_async_by_heap(plan, row, source, tick) for row in range(rows)], axis=0)
-    finish = source.times(everyone(rows, P))[..., 0]
-    source.start(everyone(rows, P))
+    finish = _finish(np.zeros((rows, P)), source)
     time = np.empty((rows, J))
     if not (plan.detail or source.tells_learners_apart):  # learners are alike: no need to know who is who
         for j in range(J):
@@ -347,32 +352,30 @@ def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick) -> _Block
 def _batch_async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
     """K-batch-async: nobody ever waits, so the pushes are P renewal processes and every K-th is an update."""
     P, K, J = plan.P, plan.K, plan.J
-    who = plan.detail or source.tells_learners_apart
-    finish: FloatArray | None = source.times(everyone(rows, P))[..., 0]
-    source.start(everyone(rows, P))
+    finish = _finish(np.zeros((rows, P)), source)
+    if not (plan.detail or source.tells_learners_apart) and J * K <= LONG:
+        pushed = first_completion_times(finish, J * K, source)
+        pushed.sort(axis=1)
+        tick(rows * J)
+        return pushed[:, K - 1 :: K].copy(), None, None, None
     version = np.zeros((rows, P), np.int32)
     blocks: list[_Block] = []
     step = max(1, LONG // K)
     for j in range(0, J, step):
         n = min(step, J - j)
-        assert finish is not None
-        events, finish = first_completions(finish, n * K, source, who, resume=j + n < J)
-        pushed, learner = ordered(events)
+        (pushed, learner), busy = first_completions(finish, n * K, source, resume=j + n < J)
+        if busy is not None:
+            finish = busy
+        source.start(learner)
         shape = (rows, n, K)
-        time = pushed[:, K - 1 :: K]
-        if learner is not None:
-            source.start(learner)
+        time = pushed[:, K - 1 :: K].copy()
         if plan.detail:
-            assert learner is not None
             staleness = _batch_staleness(learner, K, j, version).reshape(shape)
             blocks.append((time, learner.reshape(shape).astype(np.int32), staleness, pushed.reshape(shape)))
         else:
-            blocks.append((time.copy(), None, None, None))
+            blocks.append((time, None, None, None))
         tick(time.size)
-    joined = [
-        None if column[0] is None else np.concatenate(column, axis=1) for column in zip(*blocks, strict=True)
-    ]
-    return cast(_Block, tuple(joined))
+    return _stacked(blocks, axis=1)
 
 
 def _batch_staleness(learner: Learners, K: int, first: int, version: IntArray) -> IntArray:
