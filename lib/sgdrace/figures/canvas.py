@@ -1,0 +1,425 @@
+"""Paper, scales, axes and labels for the figures. Knows the look; knows nothing of learners or laws.
+
+Lengths are units: 360 to the width of a figure, one pixel each on a phone, y from the top. Matplotlib's Axes
+is not used: building one costs more than the whole drawing, and its ticks and rotated names are not ours.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from matplotlib.transforms import Affine2D, TransformedBbox
+from matplotlib.transforms import Bbox as Box
+from numpy.typing import ArrayLike
+
+from sgdrace.arguments import FloatArray
+from sgdrace.figures.labels import apart, text_width
+from sgdrace.figures.svg import FONT
+
+WIDTH = 360.0
+SMALL = 12.0
+LINE = 16.0  # from one line of text to the next
+INK = "black"  # follows the theme
+DARK = "#111111"  # stays dark, for words on a color
+
+Dash = tuple[float, ...]  # lengths of ink and gap, in widths of the line
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """The line of a curve. Color is never the only cue: the dashes differ too."""
+
+    color: str
+    dash: Dash | None = None
+
+
+@dataclass(frozen=True)
+class Shade:
+    """The bar of a kind of work. The more of its row a bar fills, the more its work helped.
+
+    Dashes are in units here, since bars differ in thickness.
+    """
+
+    color: str
+    alpha: float
+    share: float
+    dash: Dash | None = None
+
+
+# Okabe-Ito colors. Synchronous variants are solid, asynchronous ones dashed.
+VARIANT = {
+    "K-sync": Stroke("#0072B2"),
+    "K-batch-sync": Stroke("#56B4E9"),
+    "K-async": Stroke("#D55E00", (3, 1)),
+    "K-batch-async": Stroke("#E69F00", (3, 1)),
+}
+WORK = {
+    "used": Shade("#009E73", 1.0, 0.86),
+    "stale": Shade("#CC79A7", 1.0, 0.58),
+    "cancelled": Shade("#8A8A8A", 1.0, 0.26),
+    "running": Shade(INK, 0.55, 0.4, (2, 2)),
+    "idle": Shade(INK, 0.16, 0.86),
+}
+# For curves that are no variant's.
+INKS = tuple(Stroke(INK, dash) for dash in (None, (4, 1.5), (1, 1), (6, 1.5, 1, 1.5), (2, 2.5), (8, 3)))
+MEAN = (2.0, 2.0)  # the dashes of a line that marks a mean
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where values lie on the paper: low at `start`, high at `stop`.
+
+    >>> Scale(0.0, 10.0, start=20.0, stop=120.0)([0.0, 5.0, 10.0]).tolist()
+    [20.0, 70.0, 120.0]
+    """
+
+    low: float
+    high: float
+    start: float
+    stop: float
+    log: bool = False
+
+    def __call__(self, values: ArrayLike) -> FloatArray:
+        v, low, high = np.asarray(values, dtype=np.float64), self.low, self.high
+        if self.log:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                v, low, high = np.log(v), math.log(low), math.log(high)
+        return self.start + (v - low) * ((self.stop - self.start) / (high - low))
+
+    def ticks(self, count: int = 5) -> FloatArray:
+        """Round values within the scale: on a log scale powers of ten or, where these are few, 1, 2 and 5.
+
+        >>> Scale(0.0, 8.2, 0.0, 1.0).ticks().tolist()
+        [0.0, 2.0, 4.0, 6.0, 8.0]
+        >>> Scale(0.08, 1.2, 0.0, 1.0, log=True).ticks().tolist()
+        [0.1, 0.2, 0.5, 1.0]
+        """
+        ticks = _log_ticks(self.low, self.high, count) if self.log else _ticks(self.low, self.high, count)
+        room = 1e-9 * (self.high - self.low)
+        return ticks[(ticks >= self.low - room) & (ticks <= self.high + room)]
+
+
+def _ticks(low: float, high: float, count: int) -> FloatArray:
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if step >= rough * (1 - 1e-9))
+    numbers = np.arange(math.floor(low / step), math.ceil(high / step) + 1)
+    return np.array([float(f"{number * step:.12g}") for number in numbers])
+
+
+def _log_ticks(low: float, high: float, count: int) -> FloatArray:
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    span = math.log10(high / low)
+    steps = (1, 2, 5) if span < 1.7 else (1,)
+    if span < 0.5:  # less than half a decade has too few of these
+        return _ticks(low, high, count)
+    every = max(1, math.ceil(span / (count + 1)))
+    return np.array([float(f"{step}e{n}") for n in decades if n % every == 0 for step in steps])
+
+
+def tick_words(ticks: Sequence[float]) -> list[str]:
+    """How ticks are written; if one of them is too long as a decimal, powers of ten are.
+
+    >>> tick_words([0.0, 0.5, 1.0]), tick_words([0.0001, 1.0])
+    (['0', '0.5', '1'], ['$10^{-4}$', '1'])
+    """
+    if all(tick == 0 or 1e-3 <= abs(tick) < 1e5 for tick in ticks):
+        return [f"{tick:,.12g}" for tick in ticks]
+    return [_power(tick) for tick in ticks]
+
+
+def _power(value: float) -> str:
+    if value == 0:
+        return "0"
+    digits, exponent = f"{value:.3e}".split("e")
+    if int(exponent) in (0, 1):
+        return f"{value:g}"
+    factor = f"{float(digits):g}"
+    return f"{'' if factor == '1' else factor + '·'}$10^{{{int(exponent)}}}$"
+
+
+def number(value: float) -> str:
+    """A value as words say it: three digits that count, no exponent.
+
+    >>> number(2.7179), number(0.000123), number(1234.5), number(float("inf"))
+    ('2.72', '0.000123', '1,230', 'infinite')
+    """
+    if not math.isfinite(value):
+        return "infinite" if value > 0 else "unknown"
+    rounded = float(f"{value:.3g}")
+    digits = max(0, 2 - math.floor(math.log10(abs(rounded)))) if rounded else 0
+    text = f"{rounded:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percent(share: float) -> str:
+    """A share as words say it.
+
+    >>> percent(0.2), percent(0.0004)
+    ('20 %', '0 %')
+    """
+    return f"{100 * share:.0f} %"
+
+
+def plural(count: int, word: str) -> str:
+    """A number of things.
+
+    >>> plural(1, "update"), plural(2, "update")
+    ('1 update', '2 updates')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+class Paper:
+    """A Figure drawn upon in units from its top left corner. What is drawn later lies above."""
+
+    def __init__(self, height: float) -> None:
+        self.height = float(round(height))
+        # Each setting is given, so that nobody's rcParams can change a figure of the book.
+        self.figure = Figure(figsize=(WIDTH / 72, self.height / 72), dpi=72, facecolor="none", linewidth=0.0)
+        self.figure.set_layout_engine("none")
+        units = Affine2D().scale(1 / 72, -1 / 72).translate(0, self.height / 72)
+        self.units = units + self.figure.dpi_scale_trans
+
+    def line(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        stroke: Stroke = INKS[0],
+        width: float = 1.8,
+        alpha: float | None = None,
+        clip: Box | None = None,
+    ) -> None:
+        """A line through points; NaN parts it."""
+        line = Line2D(
+            np.asarray(x),
+            np.asarray(y),
+            color=stroke.color,
+            linewidth=width,
+            linestyle="-" if stroke.dash is None else (0, stroke.dash),
+            alpha=alpha,
+            marker="",
+            solid_capstyle="butt",
+            dash_capstyle="butt",
+            transform=self.units,
+        )
+        if clip is not None:
+            line.set_clip_box(TransformedBbox(clip, self.units))
+        self.figure.add_artist(line)
+
+    def segments(
+        self,
+        x0: ArrayLike,
+        x1: ArrayLike,
+        y0: ArrayLike,
+        y1: ArrayLike,
+        stroke: Stroke = INKS[0],
+        width: float = 0.8,
+        alpha: float | None = None,
+    ) -> None:
+        """Separate straight lines, as one path."""
+        a, b, c, d = np.broadcast_arrays(np.atleast_1d(x0), x1, y0, y1)
+        gap = np.full(a.shape, np.nan)
+        x, y = (np.column_stack([first, last, gap]).ravel() for first, last in ((a, b), (c, d)))
+        if x.size:
+            self.line(x, y, stroke, width, alpha)
+
+    def dots(self, x: ArrayLike, y: ArrayLike, color: str = INK, size: float = 6.0) -> None:
+        """Discs of this diameter."""
+        line = Line2D(
+            np.atleast_1d(x),
+            np.atleast_1d(y),
+            color=color,
+            linestyle="",
+            marker="o",
+            markersize=size,
+            markeredgewidth=0.0,
+            transform=self.units,
+        )
+        self.figure.add_artist(line)
+
+    def area(
+        self, x: FloatArray, upper: FloatArray, lower: ArrayLike, color: str = INK, alpha: float = 0.13
+    ) -> None:
+        """What lies between two lines."""
+        below = np.broadcast_to(np.asarray(lower, dtype=np.float64), x.shape)
+        outline = np.column_stack([np.append(x, x[::-1]), np.append(upper, below[::-1])])
+        self._fill(Path(outline, closed=False), color, alpha)
+
+    def boxes(self, corners: ArrayLike, color: str = INK, alpha: float = 1.0) -> None:
+        """Any number of rectangles (x0, y0, x1, y1), as one path."""
+        x0, y0, x1, y1 = np.asarray(corners, dtype=np.float64).reshape(-1, 4).T
+        points = np.array([(x0, y0), (x0, y1), (x1, y1), (x1, y0), (x0, y0)])  # (5, 2, boxes)
+        codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(x0)
+        if codes:
+            self._fill(Path(points.transpose(2, 0, 1).reshape(-1, 2), codes), color, alpha)
+
+    def _fill(self, path: Path, color: str, alpha: float) -> None:
+        self.figure.add_artist(
+            PathPatch(
+                path, facecolor=color, edgecolor="none", alpha=alpha, linewidth=0.0, transform=self.units
+            )
+        )
+
+    def write(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        size: float = FONT,
+        anchor: str = "left",
+        middle: bool = False,
+        bold: bool = False,
+        color: str = INK,
+    ) -> None:
+        """Words whose baseline, or with `middle` whose middle, is at y."""
+        self.figure.text(
+            float(x),
+            float(y),
+            words,
+            fontsize=size,
+            horizontalalignment=anchor,
+            verticalalignment="center_baseline" if middle else "baseline",
+            fontweight="bold" if bold else "normal",
+            color=color,
+            usetex=False,
+            transform=self.units,
+        )
+
+    def key(
+        self, y: float, entries: Sequence[tuple[str, str]], columns: Sequence[float], even: bool = False
+    ) -> None:
+        """What the colors of work mean: (kind, words) in these columns, line by line.
+
+        With `even` all bars are equally thick.
+        """
+        for i, (kind, words) in enumerate(entries):
+            row, column = divmod(i, len(columns))
+            x, middle = columns[column], y + row * LINE
+            self.bar([x], [x + 14], [middle], kind, 10.0 / WORK[kind].share if even else 12.0)
+            self.write(x + 18, middle, words, SMALL, middle=True)
+
+    def bar(self, left: ArrayLike, right: ArrayLike, y: ArrayLike, kind: str, pitch: float) -> None:
+        """Bars of a kind of work, in rows that are `pitch` apart. They are thick lines: one path for all."""
+        shade = WORK[kind]
+        width = shade.share * pitch
+        dash = shade.dash and tuple(length / width for length in shade.dash)
+        self.segments(left, right, y, y, Stroke(shade.color, dash), width, shade.alpha)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A part of the paper with a scale across and a scale up."""
+
+    paper: Paper
+    x: Scale
+    y: Scale
+
+    @property
+    def box(self) -> Box:
+        """The part of the paper, with room for the thickness of a line."""
+        return Box.from_extents(self.x.start - 1, self.y.stop - 1, self.x.stop + 1, self.y.start + 1)
+
+    def line(
+        self, x: ArrayLike, y: ArrayLike, stroke: Stroke, width: float = 1.8, top: float | None = None
+    ) -> None:
+        """A curve; what of it is off the scale, or above `top`, is not drawn."""
+        box = self.box
+        if top is not None:
+            box = Box.from_extents(box.x0, float(self.y(top)), box.x1, box.y1)
+        self.paper.line(self.x(x), self.y(y), stroke, width, clip=box)
+
+    def area(self, x: ArrayLike, upper: ArrayLike, lower: ArrayLike, color: str, alpha: float = 0.13) -> None:
+        """A band or, down to 0, the area under a curve."""
+        top, bottom = (np.clip(self.y(values), self.y.stop, self.y.start) for values in (upper, lower))
+        self.paper.area(np.clip(self.x(x), self.x.start, self.x.stop), top, bottom, color, alpha)
+
+    def mean_line(self, x: float, top: float, color: str = INK) -> None:
+        """Marks a mean, up to the height `top`."""
+        if self.x.low <= x <= self.x.high:
+            ends = self.y([self.y.low, min(top, self.y.high)])
+            self.paper.line(self.x([x, x]), ends, Stroke(color, MEAN), 1.2)
+
+    def x_axis(
+        self, name: str, ticks: Sequence[float] | None = None, words: Sequence[str] | None = None
+    ) -> None:
+        """Name, rule, ticks and their words below the plot; as many as stand clear of each other."""
+        scale, foot = self.x, self.y.start
+        places, centers, texts = self._clear_ticks(ticks, words)
+        self.paper.line([scale.start, scale.stop], [foot, foot], width=0.8)
+        self.paper.segments(places, places, foot, foot + 3)
+        for center, text in zip(centers, texts, strict=True):
+            self.paper.write(center, foot + 15, text, SMALL, "center")
+        self.paper.write((scale.start + scale.stop) / 2, foot + 32, name, anchor="center")
+
+    def _clear_ticks(
+        self, ticks: Sequence[float] | None, words: Sequence[str] | None
+    ) -> tuple[FloatArray, FloatArray, list[str]]:
+        """Places of ticks, centers of their words, and the words: fewer and fewer until none touch."""
+        for attempt in range(6):
+            chosen = [*self.x.ticks(6 - attempt)] if ticks is None else [*ticks][:: 2**attempt]
+            texts = [*(tick_words(chosen) if words is None else words)][:: 2**attempt if words else 1]
+            places, half = self.x(chosen), np.array([text_width(text, SMALL) / 2 for text in texts])
+            centers = np.clip(places, half, WIDTH - half)
+            if (np.diff(centers) >= half[1:] + half[:-1] + 4).all():
+                break
+        return places, centers, texts
+
+    def y_axis(self, ticks: Sequence[float], words: Sequence[str] | None = None) -> None:
+        """Words left of the plot, and faint lines across it."""
+        places = self.y(ticks)
+        self.paper.segments(self.x.start, self.x.stop, places, places, alpha=0.15)
+        for place, text in zip(places, words or tick_words(ticks), strict=True):
+            self.paper.write(self.x.start - 5, place, text, SMALL, "right", middle=True)
+
+    def end_labels(self, ends: Sequence["End"]) -> None:
+        """Names right of the plot, tied to the ends of their curves and kept apart."""
+        edge = self.x.stop
+        x, wanted = self.x([end.x for end in ends]), self.y([end.y for end in ends])
+        wanted = np.clip(wanted, self.y.stop, self.y.start)
+        places = apart(wanted, LINE - 1, self.y.stop + 4, self.y.start - 4)
+        for end, left, dot, place in zip(ends, x, wanted, places, strict=True):
+            self.paper.line([left, edge + 3, edge + 11], [dot, dot, place], Stroke(end.color), 1.0)
+            self.paper.dots(left, dot, end.color)
+            self.paper.write(edge + 14, place, end.name, SMALL, middle=True, bold=end.bold)
+
+
+@dataclass(frozen=True)
+class End:
+    """The last point of a curve, in values, and the name that stands beside it."""
+
+    x: float
+    y: float
+    name: str
+    color: str = INK
+    bold: bool = False
+
+
+def plot(
+    height: float,
+    x: tuple[float, float],
+    y: tuple[float, float],
+    left: float = 8.0,
+    right: float = 8.0,
+    top: float = 26.0,
+    bottom: float = 40.0,
+    y_name: str = "",
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Plot:
+    """A paper with one plot on it, given its margins and the ranges of its scales; y's name lies above."""
+    paper = Paper(height)
+    if y_name:
+        paper.write(2, 13, y_name)
+    across = Scale(*x, start=left, stop=WIDTH - right, log=log_x)
+    return Plot(paper, across, Scale(*y, start=paper.height - bottom, stop=top, log=log_y))
+
+
+def tick_margin(words: Sequence[str]) -> float:
+    """Room that the words of a y axis need on its left."""
+    return 8.0 + max(text_width(text, SMALL) for text in words)

@@ -1,0 +1,95 @@
+"""Where the time went: one bar for each case, parted by kind of work."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sgdrace.arguments import shown
+from sgdrace.figures.canvas import DARK, INK, SMALL, WIDTH, WORK, Paper, percent
+from sgdrace.figures.labels import text_width
+from sgdrace.figures.work import KINDS
+from sgdrace.race import Utilization
+
+PITCH = 32.0
+BAR = 22.0
+WIDEST = 140.0  # a name may take this much of the width
+
+Shares = Mapping[str, float] | Utilization
+
+
+def shares(cases: Mapping[str, Shares]) -> Figure:
+    """Shares of the learners' time, by kind of work, for each named case.
+
+    A case is a mapping from used, stale, cancelled, running and idle to shares that add up to 1, as
+    `JobLog.shares` gives, or the `Utilization` of a race, of which the mean over replicas is drawn.
+
+    >>> shares({"P = 2": {"used": 0.75, "idle": 0.25}})
+    <Figure size 360x56 with 0 Axes>
+    """
+    checked = _checked(cases)
+    left = 12.0 + max(text_width(name) for name in checked)
+    paper = Paper(len(checked) * PITCH + 24)
+    for row, (name, parts) in enumerate(checked.items()):
+        middle = (row + 0.5) * PITCH
+        paper.write(left - 8, middle, name, anchor="right", middle=True)
+        _bar(paper, parts, left, middle)
+    kinds = [kind for kind in KINDS if any(parts[kind] for parts in checked.values())]
+    widths = [text_width(kind, SMALL) + 34 for kind in kinds]
+    begin = max(2.0, min(left, WIDTH - sum(widths)))
+    columns = begin + np.cumsum([0.0, *widths[:-1]])
+    paper.key(paper.height - 9, [(kind, kind) for kind in kinds], columns.tolist(), even=True)
+    return paper.figure
+
+
+def describe_shares(cases: Mapping[str, Shares]) -> str:
+    """What `shares` shows.
+
+    >>> describe_shares({"P = 2": {"used": 0.75, "idle": 0.25}})
+    "Shares of the learners' time: P = 2, 75 % used, 25 % idle."
+    """
+    words = (
+        f"{name}, {', '.join(f'{percent(share)} {kind}' for kind, share in parts.items() if share >= 0.005)}"
+        for name, parts in _checked(cases).items()
+    )
+    return f"Shares of the learners' time: {'; '.join(words)}."
+
+
+def _bar(paper: Paper, parts: dict[str, float], left: float, middle: float) -> None:
+    """One bar; a part says its share in words where these fit."""
+    whole, x = WIDTH - 8 - left, left
+    for kind, share in parts.items():
+        width, shade = share * whole, WORK[kind]
+        if width > 0:  # a thin bar would be taken for a small share, so here all are equally thick
+            paper.bar([x], [x + width], [middle], kind, BAR / shade.share)
+        words = percent(share)
+        if width > text_width(words, SMALL) + 6:
+            color = INK if shade.color == INK else DARK
+            paper.write(x + width / 2, middle, words, SMALL, "center", middle=True, color=color)
+        x += width
+
+
+def _checked(cases: Mapping[str, Shares]) -> dict[str, dict[str, float]]:
+    if not isinstance(cases, Mapping) or not cases:
+        raise TypeError(f"cases must be a mapping from names to shares, not empty; got {shown(cases)}.")
+    longest = max(cases, key=text_width)
+    if text_width(longest) > WIDEST:
+        raise ValueError(f"the name {longest!r} is too long to stand beside its bar on a phone.")
+    return {name: _parts(name, case) for name, case in cases.items()}
+
+
+def _parts(name: str, case: Shares) -> dict[str, float]:
+    if isinstance(case, Utilization):
+        means = {
+            "used": case.used,
+            "cancelled": case.cancelled,
+            "running": case.unfinished,
+            "idle": case.idle,
+        }
+        case = {kind: float(np.mean(share)) for kind, share in means.items()}
+    if unknown := set(case) - set(KINDS):
+        raise ValueError(f"the kinds of work are {', '.join(KINDS)}; {name!r} has {min(unknown)!r}.")
+    parts = {kind: float(case.get(kind, 0.0)) for kind in KINDS}
+    if not (min(parts.values()) >= -1e-9 and abs(sum(parts.values()) - 1) < 1e-6):
+        raise ValueError(f"the shares of {name!r} must be at least 0 and add up to 1; got {shown(case)}.")
+    return {kind: max(share, 0.0) for kind, share in parts.items()}

@@ -1,0 +1,139 @@
+"""How long the server waits for K of P learners on average, against K."""
+
+import math
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sgdrace import order_statistics
+from sgdrace.arguments import FloatArray
+from sgdrace.delays import DelayLaw, Law
+from sgdrace.figures.canvas import (
+    INK,
+    MEAN,
+    SMALL,
+    VARIANT,
+    WIDTH,
+    Plot,
+    Scale,
+    Stroke,
+    number,
+    plot,
+    tick_margin,
+    tick_words,
+)
+from sgdrace.figures.labels import ASCENT, DESCENT, overlap, text_width
+from sgdrace.figures.laws import HEIGHT, checked, long
+
+# Where the value of a dot may stand, the best first: across and down from the dot, and which part of the
+# words lies left of there.
+PLACES = (
+    (-4, -8, 1.0),
+    (0, -12, 0.5),
+    (9, 17, 0.0),
+    (9, -8, 0.0),
+    (0, -26, 0.5),
+    (-9, 17, 1.0),
+    (0, 28, 0.5),
+    (0, -40, 0.5),
+)
+
+
+def means(law: Law, P: int, K: int) -> Figure:
+    """E[X_{K:P}], the mean time until the K-th of P learners is done, against K; the chosen K stands out.
+
+    >>> from sgdrace import Exponential
+    >>> means(Exponential(), P=8, K=6)
+    <Figure size 360x200 with 0 Axes>
+    """
+    X, P, K = checked(law, P, K)
+    waits = _waits(X, P)
+    finite = np.isfinite(waits)
+    known = [*waits[finite], X.mean] if math.isfinite(X.mean) else waits[finite]
+    area = _axes(P, 1.2 * float(max(known, default=1.0)))
+    _one_learner(area, X.mean)
+    ks, stroke = np.arange(1, P + 1), VARIANT["K-sync"]
+    area.line(ks[finite], waits[finite], stroke, 1.2)
+    area.paper.dots(area.x(ks[finite]), area.y(waits[finite]), stroke.color, 5.0 if P <= 20 else 3.0)
+    if not finite.all():
+        words = f"infinite from K = {ks[~finite][0]}"
+        area.paper.write(area.x.stop, area.y.stop + 8, words, SMALL, "right")
+    if finite[K - 1]:
+        _mark(area, X.mean, waits, K)
+    return area.paper.figure
+
+
+def describe_means(law: Law, P: int, K: int) -> str:
+    """What `means` shows.
+
+    >>> from sgdrace import Exponential
+    >>> describe_means(Exponential(), P=8, K=6)
+    'The mean time until the K-th of 8 learners is done rises from 0.125 at K = 1 to 1.22 at K = 6 and 2.72 at
+     K = 8; one learner alone takes 1.'
+    """
+    X, P, K = checked(law, P, K)
+    waits = _waits(X, P)
+    alone = f"one learner alone takes {long(X.mean)}"
+    if long(waits[0]) == long(waits[-1]):
+        return f"The mean time until the K-th is done is {long(waits[0])} for every K up to {P}; {alone}."
+    chosen = f"{long(waits[K - 1])} at K = {K} and " if 1 < K < P else ""
+    return (
+        f"The mean time until the K-th of {P} learners is done rises from {long(waits[0])} at K = 1 to "
+        f"{chosen}{long(waits[-1])} at K = {P}; {alone}."
+    )
+
+
+def _waits(X: DelayLaw, P: int) -> FloatArray:
+    return np.array([order_statistics.mean(X, k, P) for k in range(1, P + 1)])
+
+
+def _axes(P: int, top: float) -> Plot:
+    levels = Scale(0.0, top, 0, 1).ticks(4).tolist()
+    name = "mean time until the K-th, E[$X_{K:P}$]"
+    area = plot(HEIGHT, (0.5, P + 0.5), (0.0, top), tick_margin(tick_words(levels)), y_name=name)
+    ks = range(1, P + 1) if P <= 12 else [1, *(int(k) for k in area.x.ticks(6) if k > 1)]
+    area.x_axis(f"K, of P = {P} learners", [*ks])
+    area.y_axis(levels)
+    return area
+
+
+def _one_learner(area: Plot, mean: float) -> None:
+    if not math.isfinite(mean):
+        return
+    level = area.y([mean, mean])
+    area.paper.line([area.x.start, area.x.stop], level, Stroke(INK, MEAN), 1.2)
+    area.paper.write(area.x.start + 3, level[0] - 6, _alone(mean), SMALL)
+
+
+def _alone(mean: float) -> str:
+    return f"E[X] = {number(mean)}"
+
+
+def _mark(area: Plot, mean: float, waits: FloatArray, K: int) -> None:
+    """The chosen K, and its value where it crosses neither the curve nor the line of E[X]."""
+    x, y = float(area.x(K)), float(area.y(waits[K - 1]))
+    area.paper.dots(x, y, VARIANT["K-sync"].color, 11)
+    words = number(waits[K - 1])
+    width = text_width(words)
+    higher = (9, float(area.y(mean)) - 22 - y, 0.0) if math.isfinite(mean) else PLACES[0]
+    across, down, part = np.array([*PLACES, higher]).T  # the last is above the words of E[X]
+    x0 = x + across - part * width
+    spots = np.column_stack([x0, y + down - ASCENT, x0 + width, y + down + DESCENT])
+    out = (x0 < area.x.start) | (spots[:, 2] > WIDTH) | (spots[:, 1] < 18) | (spots[:, 3] > area.y.start)
+    crossed = overlap(spots, _obstacles(area, mean, waits)).any(axis=1)
+    best = int(np.argmin(2 * out + crossed))
+    area.paper.write(x0[best], y + down[best], words, bold=True)
+
+
+def _obstacles(area: Plot, mean: float, waits: FloatArray) -> FloatArray:
+    """The curve as small boxes, and the line of E[X] with its words."""
+    finite = np.isfinite(waits)
+    ks = np.flatnonzero(finite) + 1
+    fine = np.linspace(1, ks[-1], 400)
+    x, y = area.x(fine), area.y(np.interp(fine, ks, waits[finite]))
+    boxes = np.column_stack([x - 1, y - 1, x + 1, y + 1])
+    if not math.isfinite(mean):
+        return boxes
+    level, left = float(area.y(mean)), area.x.start
+    words = (left, level - 18, left + 5 + text_width(_alone(mean), SMALL), level)
+    return np.vstack([boxes, (left, level - 1, area.x.stop, level + 1), words])

@@ -1,0 +1,87 @@
+"""What every picture of the book has in common."""
+
+import itertools
+import re
+import subprocess
+import sys
+
+import matplotlib as mpl
+import matplotlib.style
+import pytest
+
+from sgdrace import Exponential
+from sgdrace.figures import STYLE, densities, rounds, to_svg
+from tests.figures.pictures import cases, numbers_are_finite, words_of
+
+
+def picture_of(draw, describe, arguments):
+    return to_svg(draw(*arguments), describe(*arguments))
+
+
+@pytest.fixture(scope="module", params=cases(), ids=lambda case: case[0].__name__)
+def case(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def picture(case):
+    return picture_of(*case)
+
+
+def test_words_do_not_overlap_and_stay_on_the_paper(picture):
+    for words, width, height in words_of(picture):
+        for text, _, (x0, y0, x1, y1) in words:
+            assert x0 >= -1 and x1 <= width + 1 and y0 >= -1 and y1 <= height + 1, text
+        for (one, _, a), (other, _, b) in itertools.combinations(words, 2):
+            apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+            assert apart, f"{one} overlaps {other}"
+
+
+def test_words_are_at_least_eleven_pixels_high_on_a_phone(picture):
+    on_a_phone = (390 - 2 * 16) / 360  # pixels per unit
+    assert min(size for words, _, _ in words_of(picture) for _, size, _ in words) * on_a_phone >= 11
+
+
+def test_a_figure_has_a_text_alternative_and_nothing_that_could_clash_on_a_page(picture):
+    assert re.match(r'<div class="sgdrace" role="img" aria-label="[A-Z0-9][^"]+\.">', picture)
+    for unwanted in (" id=", "clip-path", "font-family", "<defs", "style="):
+        assert unwanted not in picture
+    assert numbers_are_finite(picture)
+
+
+def test_ink_follows_the_theme(picture):
+    assert 'stroke="currentColor"' in picture
+    assert "#000" not in picture
+    assert "#fff" not in picture
+
+
+def test_a_frame_is_small(picture):
+    assert 300 < len(picture.encode()) < (16_000 if "P = 64" in picture else 8_000)
+
+
+def test_the_same_input_gives_the_same_bytes(case, picture):
+    assert picture_of(*case) == picture
+
+
+def test_a_figure_does_not_depend_on_settings_of_matplotlib():
+    def both():
+        return to_svg([densities(Exponential(), 8, 2), rounds([[1.0, 2.0]])], "Two figures.")
+
+    plain = both()
+    with matplotlib.style.context(
+        ["dark_background", {"font.size": 30, "lines.linewidth": 9, "lines.marker": "x"}]
+    ):
+        assert both() == plain
+    with mpl.rc_context({"figure.constrained_layout.use": True, "figure.dpi": 200, "path.simplify": False}):
+        assert both() == plain
+
+
+def test_no_figure_is_left_open_in_pyplot():
+    code = "import sys, sgdrace.figures; print('matplotlib.pyplot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_the_style_sheet_asks_for_the_width_of_the_container_and_not_of_the_window():
+    assert "container-type: inline-size" in STYLE
+    assert "@media" not in STYLE
+    assert STYLE.count("{") == STYLE.count("}")
