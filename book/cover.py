@@ -31,7 +31,9 @@ def errors(variant: str, K: int, updates: int, times: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     """Simulate, train, draw."""
-    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "cover", "font.size": 11, "font.family": "sans-serif"})
+    plt.rcParams.update(
+        {"svg.fonttype": "none", "svg.hashsalt": "cover", "font.size": 11, "font.family": "sans-serif"}
+    )
     figure, axes = plt.subplots(figsize=(7.2, 3.8))
     times = np.linspace(0, END, 161)
     for variant, K, updates, color, line, shift in RACES:
@@ -40,8 +42,12 @@ def main() -> None:
         axes.fill_between(times, low, high, color=color, alpha=0.18, linewidth=0)
         axes.plot(times, error.mean(axis=0), line, color=color, linewidth=2)
         end = (END, error[:, -1].mean())
-        axes.annotate(f"{variant}, K = {K}", end, (6, shift), textcoords="offset points", va="center", color=INK)
-    axes.set(yscale="log", xlim=(0, END), xlabel="wallclock time", title="error F(w) − F*, mean and 80 % band")
+        axes.annotate(
+            f"{variant}, K = {K}", end, (6, shift), textcoords="offset points", va="center", color=INK
+        )
+    axes.set(
+        yscale="log", xlim=(0, END), xlabel="wallclock time", title="error F(w) − F*, mean and 80 % band"
+    )
     axes.title.set(fontsize=11, color=INK)
     axes.xaxis.label.set_color(INK)
     axes.tick_params(which="both", colors=INK)

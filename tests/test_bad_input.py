@@ -59,6 +59,8 @@ LAWS = [
     (lambda: Exponential(-1.0), ValueError, "rate must be a finite number above 0; got -1"),
     (lambda: Exponential(math.nan), ValueError, "rate .* got nan"),
     (lambda: Exponential(math.inf), ValueError, "rate .* got inf"),
+    (lambda: Exponential(10**400), ValueError, "rate .* got inf"),
+    (lambda: LogNormal(mu=1000.0), ValueError, "mu must be between -700 and 700"),
     (lambda: Exponential("fast"), TypeError, "rate must be a number; got 'fast'"),
     (lambda: Exponential(None), TypeError, "rate must be a number; got None"),
     (lambda: Exponential(True), TypeError, "rate must be a number; got True"),
@@ -125,6 +127,10 @@ RACES = [
     (lambda: race(P=True), TypeError, "P must be a whole number at least 1; got True"),
     (lambda: race(updates=0), ValueError, "updates must be at least 1; got 0"),
     (lambda: race(updates=1e3), TypeError, "updates must be a whole number"),
+    (lambda: race(replicas=10**12), ValueError, "must fit into 64 GB; this race would take"),
+    (lambda: race(delay=Lomax(1e-3)), ValueError, "too large: their sum is no longer a finite number"),
+    (lambda: race(delay=stats.expon(scale=[1.0, 2.0])), ValueError, "was given lists of parameters"),
+    (lambda: race().thin(2).utilization(), ValueError, "ask before you thin it"),
     (lambda: race(replicas=0), ValueError, "replicas must be at least 1"),
     (lambda: race(replicas=2.5), TypeError, "replicas must be a whole number"),
     (lambda: race(threads=0), ValueError, "threads must be at least 1"),
@@ -143,6 +149,7 @@ RACES = [
     (lambda: race(delay=PerLearner([Constant()] * 3)), ValueError, "describes 3 learners, but P is 4"),
     (lambda: race(delay=Returns(math.nan)), ValueError, "finite times of at least 0; got nan"),
     (lambda: race(delay=Returns(-1.0)), ValueError, "finite times of at least 0; got -1"),
+    (lambda: Lockstep("K-async", 4, Exponential(), 2).update([[1], [1, 2]]), TypeError, "K must be a whole number"),
     (lambda: race(delay=Returns(math.inf)), ValueError, "finite times of at least 0; got inf"),
     (lambda: race(delay=Returns([1.0])), ValueError, r"asked for shape .* and gave \(1,\)"),
     (lambda: race(detail=False).utilization(), ValueError, "simulate with detail=True"),
@@ -161,6 +168,7 @@ RACES = [
     (lambda: Lockstep("K-async", 4, Exponential(), 3).update([1, 2]), TypeError, "one for each of 3 replicas"),
 ]  # fmt: skip
 
+CURVE = theory.ErrorCurve(e_0=10.0, floor=2.0, factor=0.5)
 BOUND = {"K": 4, "eta": 0.1, "L": 1.0, "c": 0.1, "sigma2": 1.0, "e_0": 1.0}
 
 
@@ -181,6 +189,7 @@ TRAINING = [
     (lambda: training(every=0), ValueError, "every must be at least 1"),
     (lambda: training(problem=3), TypeError, "problem"),
     (lambda: train(Quadratic(), "race"), TypeError, "race"),
+    (lambda: train(Quadratic(), race("K-sync").thin(2)), ValueError, "this one was thinned"),
     (lambda: train(Quadratic(), race(detail=False)), ValueError, "detail=True"),
     (lambda: training(seed=-1), ValueError, "seed must be at least 0"),
     (lambda: training().at([-1.0]), ValueError, "times"),
@@ -214,6 +223,17 @@ THEORY = [
     (lambda: theory.expected_runtime("K-batch-async", 8, 4, Pareto(1.0)), ValueError, "finite mean"),
     (lambda: theory.sync_over_async_per_update(8, Pareto(0.9)), ValueError, "finite mean"),
     (lambda: theory.runtime_bounds("sync", 8, 4, Pareto()), ValueError, "did you mean K-sync"),
+    (
+        lambda: theory.crossing_time(CURVE, theory.ErrorCurve(10.0, 1.0, 1.0)),
+        ValueError,
+        "both curves must fall",
+    ),
+    (
+        lambda: theory.second_moments("K-async", 8, 1, 5.0, 0.1, 1.0, 2000),
+        ValueError,
+        "beyond mean_square_limit",
+    ),
+    (lambda: theory.mean_trajectory(8, 1, 500.0, 1.0, 2000), ValueError, "beyond mean_limit"),
     (lambda: theory.mean_staleness("K-async", 0, 1), ValueError, "P must be at least 1"),
     (lambda: theory.staleness_pmf("K-async", 4, 2, -1), ValueError, "r "),
     (lambda: theory.error_bound("K-sync", updates=10, **BOUND | {"eta": 1.5}), ValueError, "eta"),
@@ -269,7 +289,15 @@ def test_a_wrong_file_is_refused_with_its_line(tmp_path, text, sentence):
         Empirical.from_csv(path)
 
 
+def test_a_file_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "steps.csv"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match="must be a text file in UTF-8"):
+        Empirical.from_csv(path)
+
+
 @pytest.mark.parametrize(("column", "error", "sentence"), [
+    (None, ValueError, "has 2 columns; say which one holds the times"),
     ("minutes", ValueError, "no column 'minutes'; its first line has learner, seconds"),
     (5, ValueError, "has 2 columns; column 5 was asked for"),
     (1.0, TypeError, "column must be a whole number"),

@@ -1,12 +1,23 @@
 """Facts about the laws of mini-batch times."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from sgdrace import Constant, Empirical, Erlang, Exponential, Gamma, HyperExponential, PerLearner, simulate
+from sgdrace import (
+    Constant,
+    Empirical,
+    Erlang,
+    Exponential,
+    Gamma,
+    HyperExponential,
+    PerLearner,
+    Uniform,
+    simulate,
+)
 from sgdrace.delays import as_law
 from tests.examples import CONTINUOUS, DISCRETE, Own
 
@@ -93,6 +104,34 @@ def test_hyperexponential_quantiles_are_exact_far_in_the_tail():
     assert law.ppf(0.0) == 0 and law.isf(0.0) == math.inf
 
 
+def test_hyperexponential_quantiles_keep_their_digits_near_zero():
+    law = HyperExponential((0.99, 0.01), (5.0, 0.02))
+    rate = 0.99 * 5 + 0.01 * 0.02  # of the density at 0
+    assert law.at_hazard(np.array([1e-12]))[0] == pytest.approx(1e-12 / rate, rel=1e-10)
+
+
+def test_a_trace_that_violates_new_longer_than_used_by_little_is_neither():
+    # Pr(X > 1) = 0.31 exceeds Pr(X > 0.5)² = 0.3025 by 2 %.
+    law = Empirical([0.4] * 45 + [0.9] * 24 + [1.05] * 31)
+    assert law.sf(1.0) > law.sf(0.5) ** 2
+    assert law.ageing == "neither"
+
+
+def test_hazard_is_infinite_where_no_mini_batch_runs_so_long():
+    assert Uniform(0.0, 2.0).hazard(3.0) == math.inf
+    assert Exponential(2.0).hazard(1.0) == pytest.approx(2.0)
+
+
+def test_a_law_computes_with_floats_whatever_it_was_given():
+    assert Exponential(Fraction(1, 2)) == Exponential(0.5)
+    assert simulate("K-sync", 2, 1, Exponential(Fraction(1, 2)), 3, seed=0).time.dtype == np.float64
+
+
+def test_a_discrete_scipy_law_can_race():
+    race = simulate("K-batch-sync", 3, 5, stats.poisson(3), updates=10, seed=0)
+    assert (race.time == np.round(race.time)).all()
+
+
 def test_empirical_is_the_uniform_law_on_its_times():
     law = Empirical([3.0, 1.0, 2.0, 2.0])
     assert law.cdf([0.5, 1, 2, 3]).tolist() == [0, 0.25, 0.75, 1]
@@ -106,6 +145,7 @@ def test_empirical_is_the_uniform_law_on_its_times():
 @pytest.mark.parametrize(
     ("text", "column", "times"),
     [
+        ("1\n2\n\n3\n", None, [1, 2, 3]),
         ("1\n2\n\n3\n", 0, [1, 2, 3]),
         ("seconds\n0.5\n0.25\n", 0, [0.25, 0.5]),
         ("learner,seconds\n0,2\n1,4\n", "seconds", [2, 4]),

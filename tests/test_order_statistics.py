@@ -167,6 +167,11 @@ class TestPerLearner:
         # U is below 1, between 1 and 3, or above 3
         assert order_statistics.mean(law, 2, 3) == pytest.approx(0.25 * 1 + 0.5 * 2 + 0.25 * 3, rel=1e-10)
 
+    def test_constants_take_turns(self):
+        law = PerLearner(Constant(1.0), factors=[3.0, 1.0, 2.0])
+        assert [order_statistics.mean(law, K, 3) for K in (1, 2, 3)] == pytest.approx([1, 2, 3], rel=1e-12)
+        assert order_statistics.var(law, 2, 3) == pytest.approx(0, abs=1e-12)
+
     def test_samples_follow_the_cdf(self):
         law = PerLearner(Erlang(), factors=[1.0, 2.0, 5.0])
         sample = order_statistics.sample(law, 2, 3, seed=0, size=(50, 100)).ravel()

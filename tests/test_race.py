@@ -1,5 +1,7 @@
 """The fast simulators make the same events as the protocol, whatever the variant, the law and the blocks."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -46,6 +48,7 @@ SINGLE = st.sampled_from(
         Empirical([1.0, 2.0]),
         Empirical([1.0, 1.5, 2.0, 3.0]),
         Empirical([0.0, 0.1, 0.2, 0.3]),
+        Empirical([0.0] * 99 + [1.0]),
         Own(Exponential()),
     ]
 )
@@ -191,6 +194,15 @@ def test_long_races_continue_where_a_segment_ended(law, K, monkeypatch):
     assert segments.staleness.tolist() == whole.staleness.tolist()
 
 
+def test_a_long_race_in_which_no_time_passes_is_refused(monkeypatch):
+    monkeypatch.setattr(race_module, "LONG", 25)
+    still = Own(Exponential())
+    still.sample = lambda rng, size: np.zeros(size)
+    assert simulate("K-batch-async", 3, 2, still, updates=10, seed=0).time.max() == 0
+    with pytest.raises(ValueError, match="nearly all mini-batch times are 0"):
+        simulate("K-batch-async", 3, 2, still, updates=60, seed=0)
+
+
 def test_segments_do_not_change_the_speed_of_a_fresh_race(monkeypatch):
     monkeypatch.setattr(race_module, "LONG", 16)
     time = simulate("K-batch-async", 4, 2, Erlang(), updates=400, replicas=200, seed=0, detail=False).time
@@ -257,6 +269,12 @@ class TestRace:
         assert thin.time.tolist() == self.race.time[:, 6::7].tolist()
         assert thin.pushed.shape == (3, 7, 2)
         assert simulate("K-sync", 4, 2, Exponential(), 10, seed=0, detail=False).thin(5).staleness is None
+
+    def test_carries_a_varying_K_along(self):
+        K = np.full((3, 50), 2, np.int32)
+        varying = dataclasses.replace(self.race, K=K)
+        assert varying.first(5).K.shape == (3, 5)
+        assert "K=varying" in repr(varying)
 
     def test_has_a_short_repr(self):
         assert repr(self.race) == "Race(K-async, P=4, K=2: 3 replicas of 50 updates)"

@@ -51,6 +51,8 @@ def real(
         number = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number; got {shown(value)}.") from None
+    except OverflowError:
+        number = math.inf
     inside = above <= number <= below if closed else above < number < below
     if not (math.isfinite(number) and inside):
         raise ValueError(f"{name} must be {_interval(above, below, closed)}; got {number:g}.")

@@ -84,8 +84,10 @@ class DelayLaw:
         return self.distribution.isf(q)
 
     def hazard(self, x: ArrayLike) -> Any:
-        """The rate at which a mini-batch that has run for x finishes now."""
-        return self.pdf(x) / self.sf(x)
+        """The rate at which a mini-batch that has run for x finishes now, infinite if none runs so long."""
+        density, running = np.asarray(self.pdf(x)), np.asarray(self.sf(x))
+        rate = np.full(density.shape, np.inf)
+        return np.divide(density, running, out=rate, where=running > 0)[()]
 
     def at_hazard(self, e: FloatArray) -> FloatArray:
         """The time at which the cumulative hazard -log Pr(X > x) reaches e.
@@ -116,7 +118,7 @@ class Exponential(DelayLaw):
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        real("rate", self.rate, above=0)
+        _store(self, rate=real("rate", self.rate, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -142,8 +144,8 @@ class ShiftedExponential(DelayLaw):
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        real("shift", self.shift, above=0, closed=True)
-        real("rate", self.rate, above=0)
+        _store(self, shift=real("shift", self.shift, above=0, closed=True))
+        _store(self, rate=real("rate", self.rate, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -173,8 +175,8 @@ class Pareto(DelayLaw):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        real("shape", self.shape, above=0)
-        real("scale", self.scale, above=0)
+        _store(self, shape=real("shape", self.shape, above=0))
+        _store(self, scale=real("scale", self.scale, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -203,8 +205,8 @@ class Lomax(DelayLaw):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        real("shape", self.shape, above=0)
-        real("scale", self.scale, above=0)
+        _store(self, shape=real("shape", self.shape, above=0))
+        _store(self, scale=real("scale", self.scale, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -230,8 +232,8 @@ class Gamma(DelayLaw):
     rate: float = 2.0
 
     def __post_init__(self) -> None:
-        real("shape", self.shape, above=0)
-        real("rate", self.rate, above=0)
+        _store(self, shape=real("shape", self.shape, above=0))
+        _store(self, rate=real("rate", self.rate, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -256,7 +258,7 @@ class Erlang(Gamma):
         super().__init__(shape=count("stages", stages), rate=rate)
 
     def __repr__(self) -> str:
-        return f"Erlang(stages={self.shape}, rate={self.rate})"
+        return f"Erlang(stages={self.shape:g}, rate={self.rate})"
 
 
 @dataclass(frozen=True)
@@ -271,8 +273,8 @@ class Weibull(DelayLaw):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        real("shape", self.shape, above=0)
-        real("scale", self.scale, above=0)
+        _store(self, shape=real("shape", self.shape, above=0))
+        _store(self, scale=real("scale", self.scale, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -306,8 +308,7 @@ class HyperExponential(DelayLaw):
             )
         if not math.isclose(probabilities.sum(), 1):
             raise ValueError(f"probabilities must add up to 1; they add up to {probabilities.sum():g}.")
-        object.__setattr__(self, "probabilities", tuple(probabilities.tolist()))
-        object.__setattr__(self, "rates", tuple(rates.tolist()))
+        _store(self, probabilities=tuple(probabilities.tolist()), rates=tuple(rates.tolist()))
 
     @cached_property
     def mean(self) -> float:
@@ -351,16 +352,20 @@ class HyperExponential(DelayLaw):
         p, rate = np.array(self.probabilities), np.array(self.rates)
         x = np.maximum(0.0, ((np.log(p) - np.expand_dims(target, -1)) / rate).max(axis=-1))
         finite = np.isfinite(x)
-        while True:
+        for _ in range(200):  # a handful of steps suffice
             start = np.where(finite, x, 0.0)
-            # Relative to the slowest component, so that nothing underflows far in the tail.
+            # Relative to the slowest component, so that nothing underflows far in the tail, and from the
+            # share that is done while it is small, so that no digits are lost near 0.
             weight = p * np.exp(-np.multiply.outer(start, rate - rate.min()))
-            log_survival = np.log(weight.sum(axis=-1)) - rate.min() * start
+            late = np.log(weight.sum(axis=-1)) - rate.min() * start
+            done = -(p * np.expm1(-np.multiply.outer(start, rate))).sum(axis=-1)
+            log_survival = np.where(done < 0.5, np.log1p(-np.minimum(done, 0.5)), late)
             step = (log_survival - target) * weight.sum(axis=-1) / (weight * rate).sum(axis=-1)
-            better = finite & (step > 1e-15 * start) & (start + step > start)
+            better = finite & (step > 4e-16 * start) & (start + step > start)
             if not better.any():
-                return x[()]
+                break
             x = np.where(better, start + step, x)
+        return x[()]
 
     def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
         kind = np.searchsorted(np.cumsum(self.probabilities)[:-1], rng.random(size), side="right")
@@ -379,8 +384,8 @@ class LogNormal(DelayLaw):
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        real("mu", self.mu)
-        real("sigma", self.sigma, above=0)
+        _store(self, mu=real("mu", self.mu, above=-700, below=700))  # beyond, exp(mu) is no float
+        _store(self, sigma=real("sigma", self.sigma, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -406,8 +411,8 @@ class Uniform(DelayLaw):
     high: float = 2.0
 
     def __post_init__(self) -> None:
-        real("low", self.low, above=0, closed=True)
-        real("high", self.high, above=self.low)
+        _store(self, low=real("low", self.low, above=0, closed=True))
+        _store(self, high=real("high", self.high, above=self.low))
 
     @cached_property
     def distribution(self) -> Any:
@@ -439,19 +444,24 @@ class Empirical(DelayLaw):
         if checked[-1] == 0:
             raise ValueError("times must hold at least one positive time; all are 0.")
         checked.setflags(write=False)
-        object.__setattr__(self, "times", checked)
+        _store(self, times=checked)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.times.size} times, mean {self.mean:.4g})"
 
     @classmethod
-    def from_csv(cls, path: str | PathLike[str], column: str | int = 0) -> "Empirical":
+    def from_csv(cls, path: str | PathLike[str], column: str | int | None = None) -> "Empirical":
         """Times from one column of a comma-separated file, given by its name in the first line or its number.
 
-        A first line without numbers is taken as the header; empty lines are skipped.
+        A file with a single column needs no `column`. A first line without numbers is taken as the header;
+        empty lines are skipped.
         """
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            lines = [(n, row) for n, row in enumerate(csv.reader(file), start=1) if any(map(str.strip, row))]
+        try:
+            with open(path, newline="", encoding="utf-8-sig") as file:
+                rows = list(enumerate(csv.reader(file), start=1))
+        except UnicodeDecodeError:
+            raise ValueError(f"{path} must be a text file in UTF-8.") from None
+        lines = [(n, row) for n, row in rows if any(map(str.strip, row))]
         header = (
             [cell.strip() for cell in lines[0][1]] if lines and not any(map(_is_number, lines[0][1])) else []
         )
@@ -460,12 +470,16 @@ class Empirical(DelayLaw):
                 named = ", ".join(header) if header else "no header"
                 raise ValueError(f"{path} has no column {column!r}; its first line has {named}.")
             index = header.index(column)
+        elif column is None:
+            index, widest = 0, max((len(row) for _, row in lines), default=1)
+            if widest > 1:  # also where somebody writes decimals with a comma
+                raise ValueError(f"{path} has {widest} columns; say which one holds the times.")
         else:
             index = count("column", column, minimum=0)
-        rows = lines[1:] if header else lines
-        if not rows:
+        body = lines[1:] if header else lines
+        if not body:
             raise ValueError(f"{path} holds no times{' below its header' if header else ''}.")
-        return cls([_csv_time(path, n, row, index) for n, row in rows])
+        return cls([_csv_time(path, n, row, index) for n, row in body])
 
     @cached_property
     def mean(self) -> float:
@@ -538,7 +552,7 @@ class Scaled(DelayLaw):
     factor: float
 
     def __post_init__(self) -> None:
-        real("factor", self.factor, above=0)
+        _store(self, factor=real("factor", self.factor, above=0))
 
     @cached_property
     def mean(self) -> float:
@@ -715,7 +729,7 @@ class OwnLaw(DelayLaw):
 
     def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
         time = np.array(self.law.sample(rng, size), dtype=np.float64)  # a copy: the race works in place
-        shape = (size,) if isinstance(size, int) else tuple(size)
+        shape = tuple(size) if isinstance(size, tuple) else (int(size),)
         name = type(self.law).__name__
         if time.shape != shape:
             raise ValueError(f"{name}.sample was asked for shape {shape} and gave {time.shape}.")
@@ -730,6 +744,10 @@ class _SciPyLaw(DelayLaw):
 
     def __init__(self, distribution: Any) -> None:
         self._distribution = distribution
+        if np.ndim(distribution.mean()):
+            raise ValueError(
+                f"delay must be one law; {distribution.dist.name} was given lists of parameters."
+            )
         if not distribution.support()[0] >= 0:
             raise ValueError(f"a delay cannot be negative, but {distribution.dist.name} reaches below 0.")
 
@@ -745,7 +763,7 @@ class _SciPyLaw(DelayLaw):
         return "neither"  # unknown: no inequality that depends on the class may be quoted
 
     def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        return np.asarray(self._distribution.rvs(size=size, random_state=rng))
+        return np.array(self._distribution.rvs(size=size, random_state=rng), dtype=np.float64)
 
 
 def as_law(law: Any, name: str = "delay") -> DelayLaw | PerLearner:
@@ -782,6 +800,12 @@ def finite_mean(law: DelayLaw) -> float:
     if not math.isfinite(law.mean):
         raise ValueError(f"this needs a finite mean E[X], but that of {law!r} is infinite.")
     return law.mean
+
+
+def _store(law: DelayLaw, **checked: Any) -> None:
+    """Keep the checked values: a law may be given a Fraction or a NumPy integer, and computes with floats."""
+    for name, value in checked.items():
+        object.__setattr__(law, name, value)
 
 
 def _ageing_by_shape(shape: float) -> Ageing:

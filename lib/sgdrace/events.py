@@ -63,10 +63,16 @@ def first_completions(
     # Long runs begin with what nearly all learners need, short ones with one mini-batch at a time.
     count = each + 2 * math.isqrt(each) if each >= 8 else 1
     while True:
+        if ahead > 10 * n + 1000:
+            raise ValueError("nearly all mini-batch times are 0, so that no time passes; use positive times.")
         if done.time.shape[1] >= n:
             done = _smallest(done, n)
-            # A tie with the n-th completion can matter to who it was.
-            live = latest.time <= done.time.max(axis=1, keepdims=True)
+            last = done.time.max(axis=1, keepdims=True)
+            # Another completion at the very time of the n-th one counts if its learner comes first. To
+            # resume, everybody needs a completion after it.
+            tied = np.where(done.time == last, done.learner, -1).max(axis=1, keepdims=True)
+            first = latest.learner < (P if resume else tied)
+            live = (latest.time < last) | ((latest.time == last) & first)
             width = int(np.count_nonzero(live, axis=1).max())
             if width == 0:
                 break

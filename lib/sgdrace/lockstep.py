@@ -110,15 +110,14 @@ class Lockstep:
         self.version[row, learner] = version
 
     def _checked(self, K: ArrayLike) -> IntArray:
-        counts = np.asarray(K)
-        if (
-            counts.ndim > 1
-            or counts.dtype.kind not in "iu"
-            or (counts.ndim == 1 and counts.shape != (self.replicas,))
-        ):
+        try:
+            counts = np.asarray(K)
+        except ValueError:  # lists of different lengths
+            counts = np.empty(0)
+        if counts.dtype.kind not in "iu" or counts.shape not in ((), (self.replicas,)):
             raise TypeError(
                 f"K must be a whole number, or one for each of {self.replicas} replicas; got {K!r}."
             )
         for extreme in (counts.min(), counts.max()):
             variant_P_K(self.variant, self.P, int(extreme))
-        return np.broadcast_to(counts, self.replicas).astype(np.int32)
+        return np.broadcast_to(counts, self.replicas).astype(np.intp)

@@ -156,7 +156,7 @@ def sample(law: Law, K: int, P: int, seed: Seed, size: Size) -> FloatArray:
     X, K, P = _checked(law, K, P)
     rng = generator(seed)
     if not has_quantiles(X):
-        shape = (size,) if isinstance(size, int) else tuple(size)
+        shape = tuple(size) if isinstance(size, tuple) else (int(size),)
         return np.asarray(np.partition(X.sample(rng, (*shape, P)), K - 1, axis=-1)[..., K - 1])
     exponential = np.log1p(rng.standard_gamma(K, size) / rng.standard_gamma(P - K + 1, size))
     return np.asarray(X.at_hazard(exponential))
@@ -260,7 +260,8 @@ def _logit_range(law: DelayLaw, K: int, P: int, power: int) -> tuple[float, floa
     # To the right, X itself grows and moves the edge out.
     depth = _depth(law)
     z = np.linspace(peak, depth, 1000)
-    log_integrand = _log_logit_density(z, K, P) + power * np.log(law.at_hazard(np.logaddexp(0, z)))
+    with np.errstate(divide="ignore"):  # times may underflow to 0 at the near end
+        log_integrand = _log_logit_density(z, K, P) + power * np.log(law.at_hazard(np.logaddexp(0, z)))
     matters = z[log_integrand > log_integrand.max() - 60]
     return edge(-1), min(max(edge(+1), matters[-1]), depth)
 
@@ -305,7 +306,10 @@ def _per_learner_moments(laws: PerLearner, K: int, P: int) -> tuple[float, float
     edges = np.unique(np.append(0.0, np.concatenate(knots)))
     edges = edges[np.append(True, np.diff(edges) > 1e-13 * edges[1:])]
     # Far beyond the last completion nothing is left to integrate; the root keeps huge squares finite.
-    matters = np.sqrt(_fewer_than(laws, K, edges)) * edges
+    running = _fewer_than(laws, K, edges)
+    matters = np.sqrt(running) * edges
+    jumps = running[1:] == 0  # a law that ends in a jump is 0 at the edge itself, but not before
+    matters[:-1] = np.maximum(matters[:-1], np.where(jumps, np.sqrt(running[:-1]) * edges[1:], 0.0))
     edges = edges[: np.flatnonzero(matters > 1e-15 * matters.max())[-1] + 2]
     first = _integral(lambda x: _fewer_than(laws, K, x), edges)
     second = _integral(lambda x: 2 * (x - first) * _fewer_than(laws, K, x), edges)

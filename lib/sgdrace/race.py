@@ -25,6 +25,7 @@ from sgdrace.streams import CommonTimes, FreshTimes, Source
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
 FEW = 100  # pushes at a time below which a heap is faster than NumPy
+LARGEST = 64  # gigabytes that one race may take
 LONG = 1 << 21  # pushes of one replica that are sorted at a time
 
 
@@ -53,6 +54,7 @@ class Race:
     learner: IntArray | None = None  # (replicas, updates, K) who sent each gradient
     staleness: IntArray | None = None  # (replicas, updates, K) updates between its pull and its use
     pushed: FloatArray | None = None  # (replicas, updates, K) when it arrived
+    every: int = 1  # of so many updates one was kept, after `thin`
 
     def __repr__(self) -> str:
         replicas, updates = self.time.shape
@@ -67,7 +69,7 @@ class Race:
     def thin(self, every: int) -> "Race":
         """Every n-th update only, for drawing; the last one of each group of n is kept."""
         every = count("every", every, maximum=self.time.shape[1])
-        return self._select(slice(every - 1, None, every))
+        return replace(self._select(slice(every - 1, None, every)), every=self.every * every)
 
     def until(self, t: float) -> "Race":
         """The updates that happen before t in at least one replica."""
@@ -84,9 +86,9 @@ class Race:
         return np.array([np.searchsorted(row, times, side="left") for row in self.time])
 
     def _select(self, updates: slice) -> "Race":
-        detail = ("time", "learner", "staleness", "pushed")
-        arrays = {name: getattr(self, name) for name in detail}
-        return replace(self, **{name: a[:, updates] for name, a in arrays.items() if a is not None})
+        arrays = {name: getattr(self, name) for name in ("K", "time", "learner", "staleness", "pushed")}
+        cut: dict[str, Any] = {name: a[:, updates] for name, a in arrays.items() if isinstance(a, np.ndarray)}
+        return replace(self, **cut)
 
     def utilization(self) -> Utilization:
         """What became of the time of the learners.
@@ -97,6 +99,8 @@ class Race:
         """
         if self.learner is None or self.pushed is None:
             raise ValueError("utilization needs to know who pushed when: simulate with detail=True.")
+        if self.every > 1 or not isinstance(self.K, int):
+            raise ValueError("utilization needs every update of a race with one K: ask before you thin it.")
         end = self.time[:, -1]
         begin = np.concatenate([np.zeros((len(end), 1)), self.time[:, :-1]], axis=1)
         idle = cancelled = unfinished = np.zeros(len(end))
@@ -144,23 +148,36 @@ def simulate(
     variant, P, K = variant_P_K(variant, P, K)
     law = law_of_learners(delay, P)
     J, R = count("updates", updates), count("replicas", replicas)
+    gigabytes = R * J * (8 + 16 * K * bool(detail)) / 2**30
+    if gigabytes > LARGEST:
+        raise ValueError(
+            f"replicas × updates{' × K' if detail else ''} must fit into {LARGEST} GB; "
+            f"this race would take {gigabytes:.0f} GB."
+        )
     plan = _Plan(P, K, J, law, detail, common)
     kernel, numbers = _kernel_of(variant, plan)
     rows = max(1, min(R, BLOCK // numbers))
     seeds = seed_sequence(seed).spawn(R if common else math.ceil(R / rows))
-    sources: list[Source]
-    if common:
-        sources = [CommonTimes(law, P, seeds[a : a + rows]) for a in range(0, R, rows)]
-    else:
-        sources = [FreshTimes(law, np.random.default_rng(child)) for child in seeds]
-    sizes = [min(rows, R - a) for a in range(0, R, rows)]
+
+    def block(number: int) -> _Block:
+        begin, end = number * rows, min((number + 1) * rows, R)
+        source: Source  # made here, so that its streams live no longer than the block
+        if common:
+            source = CommonTimes(law, P, seeds[begin:end])
+        else:
+            source = FreshTimes(law, np.random.default_rng(seeds[number]))
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            return kernel(plan, end - begin, source, bar.update)
 
     with (
         tqdm(total=R * J, unit=" updates", disable=not progress) as bar,
         ThreadPoolExecutor(count("threads", threads)) as pool,
     ):
-        blocks = list(pool.map(lambda n, source: kernel(plan, n, source, bar.update), sizes, sources))
-    return Race(variant, P, K, *_stacked(blocks, axis=0))
+        blocks = list(pool.map(block, range(math.ceil(R / rows))))
+    race = Race(variant, P, K, *_stacked(blocks, axis=0))
+    if not np.isfinite(race.time[:, -1]).all():
+        raise ValueError(f"the times of {delay!r} are too large: their sum is no longer a finite number.")
+    return race
 
 
 class _Plan(NamedTuple):
@@ -308,10 +325,18 @@ def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
             finish[:, :K] = source.times(finish[:, :K])[..., 0] + time[:, j, None]
             tick(rows)
         return time, None, None, None
+    row = np.arange(rows)[:, None]
+    if not plan.detail:
+        for j in range(J):
+            who = earliest(finish, K)
+            time[:, j] = finish[row, who[:, -1:]][:, 0]
+            finish[row, who] = time[:, j, None] + source.times(who)[..., 0]
+            source.start(who)
+            tick(rows)
+        return time, None, None, None
     version = np.zeros((rows, P), np.int32)  # of the model that each learner works from
     learner = np.empty((rows, J, K), np.int32)
     staleness, pushed = np.empty_like(learner), np.empty(learner.shape)
-    row = np.arange(rows)[:, None]
     for j in range(J):
         who = earliest(finish, K)
         learner[:, j], pushed[:, j], staleness[:, j] = who, finish[row, who], j - version[row, who]
@@ -320,7 +345,7 @@ def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
         version[row, who] = j + 1
         source.start(who)
         tick(rows)
-    return (time, learner, staleness, pushed) if plan.detail else (time, None, None, None)
+    return time, learner, staleness, pushed
 
 
 def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick) -> _Block:

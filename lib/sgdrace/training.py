@@ -25,7 +25,7 @@ DIVERGED = 1e12
 RING_LIMIT = 2**31
 
 # Keeps the noise of training apart from the delays of a race that was given the same seed.
-STREAM = 0x5D6
+STREAM = 0xFFFFF5D6  # far above the number of any replica or block
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -323,6 +323,8 @@ def _check(problem: Any, race: Any) -> None:
         raise TypeError(f"problem must be a Problem such as Quadratic(); got {shown(problem)}.")
     if not isinstance(race, Race):
         raise TypeError(f"race must be a Race, as simulate(...) returns it; got {shown(race)}.")
+    if race.every > 1:
+        raise ValueError("race must hold every update to be trained on; this one was thinned.")
     if race.staleness is None:
         if "async" in race.variant:
             raise ValueError(

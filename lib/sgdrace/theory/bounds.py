@@ -184,6 +184,7 @@ def error_bound_along(
     >>> error_bound_along([0.0, 2.0], K=1, eta=0.1, L=2.0, c=1.0, sigma2=0.0, e_0=1.0).tolist()
     [1.0, 0.9, 1.08]
     """
+    K, L, m, M_G = _K_L_m_M_G(K, L, m, M_G)
     # Only for its checks of the constants, which do not involve gamma.
     error_curve("K-async", K=K, eta=eta, L=L, c=c, sigma2=sigma2, e_0=e_0, m=m, M_G=M_G, gamma=0.0)
     gammas = reals("gamma", gamma, above=0, closed=True)
@@ -221,6 +222,7 @@ def nonconvex_bound(
     >>> nonconvex_bound("K-sync", updates=10, K=2, eta=0.5, L=1.0, sigma2=1.0, e_0=5.0)
     2.25
     """
+    K, L, m, M_G = _K_L_m_M_G(K, L, m, M_G)
     gamma_1 = _checked_gamma_prime(variant, K, eta, L, m, M_G, gamma, p0, theta)
     J = _not_negative("updates", updates)
     if (J == 0).any():
@@ -241,6 +243,8 @@ def time_to_reach(curve: ErrorCurve, eps: float) -> float:
         return 0.0
     if eps <= curve.floor:
         return math.inf
+    if curve.rate == 0:  # steps too small for the factor to differ from 1
+        return math.inf
     return math.log((curve.e_0 - curve.floor) / (eps - curve.floor)) / curve.rate
 
 
@@ -259,6 +263,8 @@ def crossing_time(A: ErrorCurve, B: ErrorCurve) -> float:
         raise ValueError(f"the curves must start from the same e_0; got {A.e_0:g} and {B.e_0:g}.")
     if max(A.floor, B.floor) >= A.e_0:
         raise ValueError(f"both floors must be below e_0 = {A.e_0:g}; got {A.floor:g} and {B.floor:g}.")
+    if min(A.rate, B.rate) == 0:
+        raise ValueError("both curves must fall, but the factor of one is 1.")
     fast, patient = (A, B) if A.floor > B.floor else (B, A)
     fall, slow_fall = (curve.rate * (curve.e_0 - curve.floor) for curve in (fast, patient))
     if fast.floor == patient.floor or fall <= slow_fall:
@@ -332,9 +338,9 @@ def best_K_batch(
     11.2
     """
     curve = error_curve("K-sync", K=1, eta=eta, L=L, c=c, sigma2=sigma2, e_0=e_0, m=m)
-    if curve.floor == 0 or curve.factor == 0:
+    if curve.floor == 0 or curve.factor in (0, 1):
         raise ValueError(
-            "this needs noise (sigma2 > 0) and eta c < 1; otherwise K = 1 is best or one update is enough."
+            "this needs noise (sigma2 > 0) and 0 < eta c < 1; else K = 1 is best or one update is enough."
         )
     mini_batches = real("time", time, above=0) * count("P", P) / real("mean_delay", mean_delay, above=0)
     A = -math.log(curve.factor) * mini_batches
@@ -362,6 +368,7 @@ def staleness_compensating_bound(
     11.1
     """
     J = count("updates", updates)
+    K, L, m, M_G = _K_L_m_M_G(K, L, m, M_G)
     eta_max = _eta_within("eta_max", eta_max, largest_eta("K-sync", K=K, L=L, m=m, M_G=M_G))
     squares = J * eta_max**2
     if eta_square_sum is not None:

@@ -47,6 +47,10 @@ def second_moments(
     states = [x]
     for _ in range(count("updates", updates, minimum=0)):
         x = M @ x + noise * b
+        if x[0] > 1e250:
+            raise ValueError(
+                f"a = {a:g} is beyond mean_square_limit: the moments overflow after {len(states)} updates."
+            )
         states.append(x)
     table = np.array(states)  # (updates + 1, 4)
     return SecondMoments(table[:, 0].copy(), np.maximum(table @ gap, 0.0))
@@ -127,6 +131,8 @@ def mean_trajectory(P: int, K: int, a: float, w0: float, updates: int) -> FloatA
     mean = [real("w0", w0), (1 - a) * w0]
     for _ in range(count("updates", updates, minimum=0) - 1):
         mean.append(mean[-1] + (1 - q) * (mean[-1] - mean[-2]) - a * q * mean[-1])
+        if abs(mean[-1]) > 1e250:
+            raise ValueError(f"a = {a:g} is beyond mean_limit: the mean overflows after {len(mean)} updates.")
     return np.array(mean[: updates + 1])
 
 

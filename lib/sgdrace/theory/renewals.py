@@ -280,7 +280,8 @@ def _common_step(laws: Sequence[DelayLaw]) -> float | None:
     if any(time is None for time in times):
         return None
     atoms = np.concatenate([time for time in times if time is not None])
-    for decimals in range(10):
+    first = math.floor(math.log10(atoms.max()))  # of the decimals that the times are written in
+    for decimals in range(-first, 10 - first):
         units = atoms * 10.0**decimals
         if np.allclose(units, np.round(units), rtol=1e-12, atol=1e-9):
             return int(np.gcd.reduce(np.round(units).astype(np.int64))) / 10.0**decimals

@@ -114,7 +114,8 @@ def estimate_p0(race: Any, burn_in: int = 0) -> float:
         raise ValueError("this needs a race that recorded its staleness; simulate it with detail=True.")
     staleness = np.asarray(staleness)
     burn_in = count("burn_in", burn_in, minimum=0, maximum=staleness.shape[1] - 1)
-    return float(np.mean(staleness[:, burn_in:] == 0))
+    late = staleness[:, burn_in:]
+    return float(np.mean(late[late >= 0] == 0))  # where K varies, unused entries are -1
 
 
 def _stalenesses(r: ArrayLike) -> Any:
@@ -129,7 +130,9 @@ def _stalenesses(r: ArrayLike) -> Any:
 def _panels(law: DelayLaw, mean: float) -> tuple[FloatArray, FloatArray]:
     """Left and right ends of panels inside which the law is smooth, from far below its mean to far above."""
     fine = mean * 2.0 ** np.arange(-60, 60, 0.125)
-    edges = np.unique(np.concatenate([[0.0], fine, _kinks(law)]))
+    # A law may be so narrow that it falls between two panels: its own quantiles are edges too.
+    shares = np.append(np.geomspace(1e-12, 0.5, 60), 1 - np.geomspace(0.5, 1e-12, 60))
+    edges = np.unique(np.concatenate([[0.0], fine, _kinks(law), np.asarray(law.ppf(shares))]))
     edges = edges[np.isfinite(edges)]
     return edges[:-1], edges[1:]
 

@@ -1,0 +1,87 @@
+// What the page needs beyond the theme and the widgets: two repairs, and names for screen readers.
+// The controls themselves are plain ipywidgets; nothing here makes them work.
+"use strict";
+
+// Search fetches pages to quote from them, which browsers refuse for files.
+if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") {
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+}
+
+// The widgets speak to MathJax 2 (MathJax.Hub.Queue); the site has MathJax 3, which typesets one request at a time.
+if (window.MathJax) {
+  let ready = MathJax.startup ? MathJax.startup.promise : new Promise(() => {});
+  MathJax.Hub = {
+    Queue: ([, , element]) => { ready = ready.then(() => MathJax.typesetPromise([element])); },
+  };
+}
+
+// ipywidgets gives slider handles, groups of buttons and Play no names, and does not announce a new frame.
+(function () {
+  function set(element, name, value) {
+    if (element && value && element.getAttribute(name) !== value) element.setAttribute(name, value);
+  }
+  const label = (widget) => (widget.querySelector(".widget-label") || {}).textContent;
+
+  function nameSlider(handle) {
+    const slider = handle.closest(".widget-slider");
+    const readout = slider.querySelector(".widget-readout");
+    set(handle, "aria-label", label(slider));
+    set(handle, "aria-valuetext", readout.textContent);
+    set(readout, "contenteditable", "false"); // typing there does nothing, and Tab would stop twice
+  }
+
+  function nameButtons(group) {
+    set(group, "role", "group");
+    set(group, "aria-label", label(group));
+    for (const button of group.querySelectorAll("button")) {
+      set(button, "aria-pressed", String(button.classList.contains("mod-active")));
+    }
+  }
+
+  function nameQuestion(box) {
+    const choices = box.querySelector(".widget-radio-box");
+    const question = box.querySelector(".widget-html p");
+    set(choices, "role", "radiogroup");
+    set(choices, "aria-label", question && question.textContent);
+    set(box.querySelector(".predict-answer"), "aria-live", "polite");
+  }
+
+  function namePlay(play) {
+    const names = ["Play", "Back to the start", "Repeat"];
+    play.querySelectorAll("button").forEach((button, i) => set(button, "aria-label", button.title || names[i]));
+  }
+
+  function nameExplorer(box) {
+    // An animation that announced each of its frames would never let a listener go.
+    set(box.querySelector(".explorer-frames"), "aria-live", box.querySelector(".widget-play") ? "off" : "polite");
+  }
+
+  function nameFold(summary) {
+    summary.removeAttribute("aria-label"); // "Toggle hidden content" hides that it says "Show the code"
+  }
+
+  function nameSymbol(link) {
+    // A link that is nothing but a typeset symbol: its letters are drawn by the style sheet, not written.
+    set(link, "aria-label", link.textContent.trim());
+  }
+
+  function nameAll() {
+    document.querySelectorAll("article a:has(mjx-assistive-mml):not([aria-label])").forEach(nameSymbol);
+    document.querySelectorAll("details.hide > summary[aria-label]").forEach(nameFold);
+    document.querySelectorAll(".noUi-handle").forEach(nameSlider);
+    document.querySelectorAll(".widget-toggle-buttons").forEach(nameButtons);
+    document.querySelectorAll(".predict").forEach(nameQuestion);
+    document.querySelectorAll(".widget-play").forEach(namePlay);
+    document.querySelectorAll(".explorer").forEach(nameExplorer);
+  }
+
+  let asked = false;
+  function nameSoon() {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; nameAll(); });
+  }
+  new MutationObserver(nameSoon).observe(document.documentElement, {
+    subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: ["class"],
+  });
+})();

@@ -1,0 +1,201 @@
+"""What every notebook of the book keeps to.  Each rule returns its complaints, one sentence each."""
+
+import ast
+import re
+from statistics import median
+
+from book.notebooks import GLUE
+
+DRAWS = {"explore", "predict", "show"}
+MOST_LINES = 25
+IDEAS = range(2, 5)  # predict and explore, once per idea
+
+
+def markdown(notebook):
+    return [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def code(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def calls(cell):
+    """Names of the functions that a cell calls."""
+    tree = ast.parse(re.sub(r"^\s*[%!].*$", "", cell.source, flags=re.M))
+    return [
+        getattr(n.func, "id", getattr(n.func, "attr", "")) for n in ast.walk(tree) if isinstance(n, ast.Call)
+    ]
+
+
+def draws(cell):
+    return bool(DRAWS & set(calls(cell)))
+
+
+def tags(cell):
+    return set(cell.metadata.get("tags", []))
+
+
+# Numbers
+
+
+NUMBER = re.compile(r"(?<![\w.,/^_-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w]|\.\d)")
+NOT_PROSE = re.compile(
+    r"^:\w[\w-]*:.*$"  # options of a directive
+    r"|^`{3,}\{[^\n]*$|^:{3,}\{[^\n]*$"  # first lines of directives
+    r"|\{[\w:-]+\}`[^`]*`"  # roles: glue, references, citations
+    r"|`[^`\n]*`"  # code
+    r"|\]\([^)]*\)|<?https?://\S+"  # links
+    r"|<!--.*?-->",
+    re.M | re.S,
+)
+
+
+def typed_numbers(notebook):
+    """A number in prose that a cell computes is glued, never typed: typed, it stays when the result changes.
+
+    Three digits or more count when they are a printed or glued number, rounded; two digits ("2.7") when they
+    are a glued one rounded or a printed one as it stands.  Years, and numbers that a cell's source contains
+    (parameters), are free; so are those that the cell itself lists: {"typed": {"26.9": "Table 2 of [1]"}}.
+    """
+    printed, glued = _computed(notebook)
+    parameters = {token for cell in code(notebook) for token in NUMBER.findall(cell.source)}
+    complaints = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for token in NUMBER.findall(NOT_PROSE.sub(" ", cell.source)):
+                if token in parameters or token in cell.metadata.get("typed", {}) or _is_year(token):
+                    continue
+                if _is_computed(token, printed, glued):
+                    complaints.append(f"The prose types {token}, which a cell computes; glue it.")
+    return complaints
+
+
+def _computed(notebook):
+    printed, glued = set(), set()
+    for cell in code(notebook):
+        for output in cell.outputs:
+            data = output.get("data", {"text/plain": output.get("text", "")})
+            for kind, text in data.items():
+                (glued if kind.startswith(GLUE) else printed).update(NUMBER.findall(text))
+    return printed, glued
+
+
+def _is_year(token):
+    return re.fullmatch(r"(19|20)\d\d", token) is not None
+
+
+def _is_computed(token, printed, glued):
+    digits = token.replace(",", "").replace(".", "").lstrip("0")
+    if "." not in token:
+        digits = digits.rstrip("0")
+    if len(digits) >= 3:
+        return _is_one_of(token, printed | glued)
+    return len(digits) == 2 and "." in token and (token in printed or _is_one_of(token, glued))
+
+
+def _is_one_of(token, numbers):
+    places = len(token.partition(".")[2])
+    value = float(token.replace(",", ""))
+    return any(f"{float(number.replace(',', '')):.{places}f}" == f"{value:.{places}f}" for number in numbers)
+
+
+# Pictures
+
+
+def pictures_without_text(notebook):
+    """Figures go through show, explore or the figure directive, which demand a text alternative."""
+    complaints = []
+    for cell in code(notebook):
+        for output in cell.outputs:
+            data = output.get("data", {})
+            plain = data.get("text/plain", "")
+            if re.match(r"<?Figure(\(| size )|<matplotlib|\[<matplotlib", plain) or "<svg" in data.get(
+                "text/html", ""
+            ):
+                complaints.append(
+                    f"A cell shows a figure without a text alternative ({plain[:40]}); use show."
+                )
+    for source in markdown(notebook):
+        complaints += [
+            f"An image has no text alternative: {hit}" for hit in re.findall(r"!\[\s*\]\([^)]*\)", source)
+        ]
+        for block in re.findall(
+            r"^(?:`{3,}|:{3,})\{(?:figure|image)\}[^`]*?^(?:`{3,}|:{3,})$", source, re.M | re.S
+        ):
+            if not re.search(r"^:alt: \S", block, re.M):
+                complaints.append(f"A figure has no :alt:, {block.splitlines()[0]}")
+    return complaints
+
+
+# Cells
+
+
+def cells_out_of_form(notebook):
+    """Short cells; those that only draw are folded, those that are the lesson are open."""
+    complaints = []
+    for cell in code(notebook):
+        first = cell.source.partition("\n")[0]
+        if (lines := len(cell.source.splitlines())) > MOST_LINES:
+            complaints.append(f"A cell has {lines} lines, more than {MOST_LINES}: {first}")
+        if draws(cell) and not {"hide-input", "lesson"} & tags(cell):
+            complaints.append(
+                f"A cell draws and is not folded (tag hide-input, or lesson to keep it open): {first}"
+            )
+        if "hide-input" in tags(cell) and not draws(cell):
+            complaints.append(f"A folded cell draws nothing: {first}")
+        if "nbval-ignore-output" in tags(cell) and not first.startswith("#"):
+            complaints.append(f"A cell that nbval ignores must begin with a comment that says why: {first}")
+    return complaints
+
+
+# Chapters
+
+
+def anatomy(notebook):
+    """A chapter has the parts that the outline gives it, in their order."""
+    text = "\n\n".join(markdown(notebook))
+    used = [name for cell in code(notebook) for name in calls(cell)]
+    sizes = [len(cell.source.splitlines()) for cell in code(notebook) if not draws(cell)]
+    opening = (markdown(notebook) or [""])[0]
+    checks = {
+        "a title and then its question, in bold": re.match(r"# .+\n+\*\*[^*]+\?\*\*", opening),
+        "a box “You will be able to” with three outcomes": _outcomes(text) == 3,
+        "the minutes to read": re.search(r"\b\d+ minutes\b", text),
+        "the first picture on the first screen": any(
+            cell.cell_type == "code" and draws(cell) for cell in notebook.cells[:4]
+        ),
+        "two to four predictions": used.count("predict") in IDEAS,
+        "two to four explorers": used.count("explore") in IDEAS,
+        "a theorem": re.search(r"\{prf:(theorem|lemma|proposition|corollary)\}", text),
+        "a proof": "{prf:proof}" in text,
+        "a check that asserts": any(re.search(r"^\s*assert ", cell.source, re.M) for cell in code(notebook)),
+        "a section “In practice” with a citation": "{cite" in _section(text, "In practice"),
+        "a section “What you learned”": _section(text, "What you learned").strip(),
+        "at least four exercises": len(re.findall(r"\{exercise(?:-start)?\}", text)) >= 4,
+        "a folded solution for each exercise": _solutions(text),
+        "a hint in a dropdown": re.search(r"\{(?:dropdown|admonition)\} *Hint", text),
+        "a section “Further reading” with a citation": "{cite" in _section(text, "Further reading"),
+        "lesson cells of about four lines (median at most eight)": not sizes or median(sizes) <= 8,
+    }
+    order = [
+        text.find(f"\n## {name}")
+        for name in ("In practice", "What you learned", "Exercises", "Further reading")
+    ]
+    checks["its last sections in the outline's order"] = -1 not in order and order == sorted(order)
+    return [f"The chapter lacks {part}." for part, there in checks.items() if not there]
+
+
+def _outcomes(text):
+    box = re.search(r"You will be able to.*?\n(?:`{3,}|:{3,})", text, re.S)
+    return len(re.findall(r"^[-*] ", box[0], re.M)) if box else 0
+
+
+def _section(text, name):
+    found = re.search(rf"^## {name}\s*$(.*?)(?=^## |\Z)", text, re.M | re.S)
+    return found[1] if found else ""
+
+
+def _solutions(text):
+    exercises = set(re.findall(r"\{exercise(?:-start)?\}[^\n]*\n:label: (\S+)", text))
+    solved = set(re.findall(r"\{solution(?:-start)?\} (\S+)\n:class: dropdown", text))
+    return exercises and exercises <= solved

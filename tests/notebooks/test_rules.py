@@ -1,0 +1,228 @@
+"""The rules for notebooks find what they should, and the book's notebooks keep to them."""
+
+import nbformat.v4 as nb
+import pytest
+from book.notebooks import ROOT, is_normal, normalized, notebooks, read
+
+from tests.notebooks import rules
+
+EVERY = [pytest.param(path, id=str(path.relative_to(ROOT))) for path in notebooks()]
+
+
+def is_chapter(path):
+    """Every notebook beside the landing page, unless its metadata says {"book": {"kind": "page"}}."""
+    return (
+        path.parent == ROOT / "book"
+        and path.stem != "index"
+        and read(path).metadata.get("book", {}).get("kind") != "page"
+    )
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_every_notebook_is_normal(path):
+    assert is_normal(path), "Run `make notebooks`."
+
+
+@pytest.mark.parametrize("path", EVERY)
+@pytest.mark.parametrize(
+    "rule",
+    [rules.typed_numbers, rules.pictures_without_text, rules.cells_out_of_form],
+    ids=lambda rule: rule.__name__,
+)
+def test_every_notebook_keeps_to(rule, path):
+    assert rule(read(path)) == []
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_every_chapter_has_the_anatomy_of_the_outline(path):
+    assert not is_chapter(path) or rules.anatomy(read(path)) == []
+
+
+def a_notebook(*cells):
+    return nb.new_notebook(cells=list(cells))
+
+
+def output(text="", **data):
+    return nb.new_output("execute_result", data={"text/plain": text, **data})
+
+
+def a_cell(source="1", *outputs, tags=()):
+    return nb.new_code_cell(source, outputs=list(outputs), metadata={"tags": list(tags)} if tags else {})
+
+
+GLUED = nb.new_output("display_data", data={"application/papermill.record/text/plain": "2.71785714286"})
+
+
+@pytest.mark.parametrize(
+    "prose", ["It takes 2.718 s.", "It takes 2.72 s.", "About 2.7 s", "$H_8 = 2.718$", "- 2.718"]
+)
+def test_a_computed_number_must_not_be_typed(prose):
+    assert rules.typed_numbers(a_notebook(a_cell("1", GLUED), nb.new_markdown_cell(prose)))
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "{glue:text}`mean:.2f` s",
+        "With 8 learners",
+        "in 2018",
+        "`2.718` in code",
+        "[there](https://x.org/2.718)",
+        "2.5",
+    ],
+)
+def test_other_numbers_are_free(prose):
+    notebook = a_notebook(a_cell("shape = 2.5", GLUED, output("8 2018 2.5")), nb.new_markdown_cell(prose))
+    assert rules.typed_numbers(notebook) == []
+
+
+def test_large_numbers_count_and_cited_ones_can_be_named():
+    prose = nb.new_markdown_cell("It took 1,234 updates.")
+    assert rules.typed_numbers(a_notebook(a_cell("1", output("1234 updates")), prose))
+    prose.metadata["typed"] = {"1,234": "Table 2 of the paper"}
+    assert rules.typed_numbers(a_notebook(a_cell("1", output("1234 updates")), prose)) == []
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        a_cell("figure", output("<Figure size 640x480 with 1 Axes>")),
+        a_cell("HTML(x)", output("<HTML>", **{"text/html": "<svg></svg>"})),
+        nb.new_markdown_cell("![](cover.svg)"),
+        nb.new_markdown_cell("```{figure} cover.svg\n:width: 100%\n\nA caption.\n```"),
+    ],
+)
+def test_a_picture_needs_a_text_alternative(cell):
+    assert rules.pictures_without_text(a_notebook(cell))
+
+
+def test_a_picture_with_one_is_fine():
+    good = "```{figure} cover.svg\n:alt: Four curves fall.\n```\n\n![Four curves](cover.svg)"
+    assert (
+        rules.pictures_without_text(a_notebook(nb.new_markdown_cell(good), a_cell("1", output("Figure. A."))))
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        a_cell("\n".join(["x = 1"] * 26)),
+        a_cell("explore(draw, K=[1, 2])"),
+        a_cell("x = 1", tags=["hide-input"]),
+        a_cell("time()", tags=["nbval-ignore-output"]),
+    ],
+)
+def test_a_cell_out_of_form_is_named(cell):
+    assert len(rules.cells_out_of_form(a_notebook(cell))) == 1
+
+
+def test_cells_in_form_are_fine():
+    cells = [
+        a_cell("%matplotlib inline\nexplore(draw, K=[1, 2])", tags=["hide-input"]),
+        a_cell("explore(draw, K=[1, 2])", tags=["lesson"]),
+        a_cell("# the time of this machine\ntime()", tags=["nbval-ignore-output"]),
+    ]
+    assert rules.cells_out_of_form(a_notebook(*cells)) == []
+
+
+CHAPTER = (
+    """# Why somebody is always late
+
+**What does waiting cost?**
+
+```{admonition} You will be able to
+- compute
+- prove
+- choose
+
+10 minutes.
+```
+===
+predict()
+===
+explore()
+===
+predict(); explore()
+===
+assert True
+===
+```{prf:theorem} T
+```
+```{prf:proof}
+```
+
+## In practice
+See {cite:t}`dutta2018`.
+
+## What you learned
+A lot.
+
+## Exercises
+"""
+    + "".join(
+        f"```{{exercise}}\n:label: e{i}\n```\n```{{solution}} e{i}\n:class: dropdown\n```\n" for i in range(4)
+    )
+    + "```{dropdown} Hint\n```\n\n## Further reading\n{cite:t}`x2020`\n"
+)
+
+
+def chapter(text):
+    parts = text.split("\n===\n")
+    return a_notebook(
+        *(nb.new_markdown_cell(part) if "#" in part or "`" in part else a_cell(part) for part in parts)
+    )
+
+
+def test_a_chapter_with_everything_passes():
+    assert rules.anatomy(chapter(CHAPTER)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ("**What does waiting cost?**", "Waiting.", "question"),
+        ("- choose\n", "", "three outcomes"),
+        ("10 minutes", "", "minutes"),
+        ("\n===\npredict()", "", "two to four predictions"),
+        ("\n===\nexplore()", "", "two to four explorers"),
+        ("{prf:theorem}", "", "a theorem"),
+        ("{prf:proof}", "", "a proof"),
+        ("assert True", "True", "asserts"),
+        ("See {cite:t}`dutta2018`.", "", "In practice"),
+        ("A lot.", "", "What you learned"),
+        ("{exercise}\n:label: e3", "", "four exercises"),
+        ("{solution} e2", "", "a folded solution"),
+        ("{dropdown} Hint", "", "a hint"),
+        ("{cite:t}`x2020`", "", "Further reading"),
+        ("## Further reading", "## More", "order"),
+    ],
+)
+def test_a_chapter_that_lacks_a_part_hears_which(old, new, part):
+    assert old in CHAPTER
+    assert any(part in complaint for complaint in rules.anatomy(chapter(CHAPTER.replace(old, new))))
+
+
+def test_normal_form_keeps_text_and_drops_what_changes():
+    picture = output(
+        "Explorer(K: 2 options).", **{"image/png": "…", "application/vnd.jupyter.widget-view+json": {}}
+    )
+    cell = a_cell("x", picture, GLUED, tags=["hide-input"])
+    cell.metadata["execution"], cell.execution_count = {"iopub.status.busy": "2026"}, 7
+    notebook = a_notebook(cell, a_cell("x"), nb.new_markdown_cell("prose  \n"))
+    notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {}}
+    notebook.metadata["book"] = {"kind": "page"}
+    normal = normalized(notebook)
+    first = normal.cells[0]
+    assert [list(o.data) for o in first.outputs] == [
+        ["text/plain"],
+        ["application/papermill.record/text/plain"],
+    ]
+    assert first.metadata == {"tags": ["hide-input"]} and (
+        first.execution_count,
+        normal.cells[1].execution_count,
+    ) == (1, None)
+    assert normal.metadata.keys() == {"kernelspec", "language_info", "book"}
+    assert normal.cells[0].id != normal.cells[1].id and normal.cells[2].source == "prose"
+    assert normalized(normal) == normal
+    assert "widgets" in notebook.metadata, "the notebook itself stays as it is"

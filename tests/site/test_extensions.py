@@ -1,0 +1,113 @@
+"""The local Sphinx extensions: what they decide without building a book."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.site.conftest import ROOT, SITES
+
+sys.path.insert(0, str(ROOT / "book/_ext"))
+import book_explorers
+import book_report
+import book_repository
+
+
+@pytest.mark.parametrize(
+    ("remote", "page"),
+    [
+        ("https://github.com/someone/race", "https://github.com/someone/race"),
+        ("https://token@github.com/someone/race.git", "https://github.com/someone/race"),
+        ("ssh://git@github.com/someone/race.git", "https://github.com/someone/race"),
+        ("git@gitlab.com:group/sub/race.git", "https://gitlab.com/group/sub/race"),
+        ("https://git.example.internal/someone/race.git", None),
+        ("../race.git", None),
+        ("", None),
+    ],
+)
+def test_a_remote_has_a_page_only_on_a_public_host(remote, page):
+    assert book_repository.web_address(remote) == page
+
+
+def test_the_address_comes_from_the_environment_or_from_git(tmp_path, monkeypatch):
+    monkeypatch.delenv(book_repository.VARIABLE, raising=False)
+    assert book_repository.address(tmp_path) is None and book_repository.branch(tmp_path) == "main"
+    subprocess.run(["git", "init", "-q", "-b", "trunk", tmp_path], check=True)
+    assert book_repository.address(tmp_path) is None
+    remote = ["git", "-C", tmp_path, "remote", "add", "origin", "git@github.com:someone/race.git"]
+    subprocess.run(remote, check=True)
+    assert book_repository.address(tmp_path) == "https://github.com/someone/race"
+    monkeypatch.setenv(book_repository.VARIABLE, "https://github.com/other/race")
+    assert book_repository.address(tmp_path) == "https://github.com/other/race"
+
+
+class App:
+    def __init__(self, root):
+        self.srcdir, self.outdir = root, root / "_build/html"
+
+
+class Config:
+    def __init__(self):
+        self.html_theme_options = {}
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts"), [("https://github.com/a/b", 2), ("https://gitlab.com/a/b", 1), ("/srv/b.git", 0)]
+)
+def test_buttons_appear_when_they_lead_somewhere(url, hosts, tmp_path, monkeypatch):
+    monkeypatch.setenv(book_repository.VARIABLE, url)
+    config = Config()
+    book_repository.configure(App(tmp_path), config)
+    buttons = config.html_theme_options.get("launch_buttons", {})
+    assert sum(name.endswith("_url") for name in buttons) == hosts
+    assert config.html_theme_options.get("use_repository_button", False) == (hosts > 0)
+
+
+def test_the_cache_follows_the_code(tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/race.py").write_text("1")
+    config, app = Config(), App(tmp_path)
+    book_explorers.key_the_cache(app, config)
+    first = config.nb_execution_cache_path
+    (tmp_path / "_build/.jupyter_cache" / "old").mkdir(parents=True)
+    (tmp_path / "lib/race.py").write_text("2")
+    book_explorers.key_the_cache(app, config)
+    assert config.nb_execution_cache_path != first
+    assert not (tmp_path / "_build/.jupyter_cache/old").exists()
+
+
+def test_a_page_that_is_too_heavy_names_its_largest_explorer():
+    explorer = {
+        "name": "explore(wave, t)",
+        "bytes": 2_500_000,
+        "frames": 300,
+        "slowest_seconds": 0.1,
+        "slowest": "t = 1",
+    }
+    report = {
+        "seconds": 3,
+        "shared_kb": 1200.0,
+        "pages": [{"page": "book/race", "kb": 512.0, "run_seconds": 2.0, "explorers": [explorer]}],
+    }
+    page, shared = book_report.complaints(report)
+    assert "book/race weighs 512 KB (gzip), 112 KB over its limit of 400 KB" in page
+    assert "explore(wave, t), 2.5 MB raw" in page and "1200 KB" in shared
+    for text in (book_report.as_text(report), book_report.as_html(report)):
+        assert "book/race" in text and "300" in text and "100 ms at t = 1" in text
+
+
+def test_the_report_of_the_demonstration_page_knows_its_explorers():
+    report = json.loads((SITES["demo"].folder.parent / "report.json").read_text())
+    explorers = report["pages"][0]["explorers"]
+    assert [explorer["frames"] for explorer in explorers] == [36, 156]
+    assert "Built in" in (SITES["demo"].folder / "tests/site/demo.html").read_text()
+
+
+def test_no_file_of_others_is_committed_and_the_lock_file_has_no_addresses():
+    lock = json.loads((ROOT / "package-lock.json").read_text())["packages"]
+    assert all("resolved" not in package for package in lock.values())
+    assert all("integrity" in package for name, package in lock.items() if name)
+    wanted = json.loads((ROOT / "package.json").read_text())
+    exact = [*wanted["dependencies"].values(), *wanted["devDependencies"].values()]
+    assert all(version.replace(".", "").isdigit() for version in exact)

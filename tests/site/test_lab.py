@@ -1,0 +1,94 @@
+"""The same explorers with a live kernel, in JupyterLab, in the browser."""
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from tests.site.conftest import ROOT
+
+TOKEN = "only-on-this-machine"
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """The address of a JupyterLab that has a copy of the demonstration notebook."""
+    home = tmp_path_factory.mktemp("lab")
+    shutil.copy(ROOT / "tests/site/demo.ipynb", home)
+    base = f"http://127.0.0.1:{(port := _free_port())}"
+    command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", f"--port={port}"]
+    command += [f"--ServerApp.root_dir={home}", f"--IdentityProvider.token={TOKEN}", "--LabApp.news_url=None"]
+    command += ["--LabApp.expose_app_in_browser=True"]
+    with (home / "log").open("w") as log:
+        server = subprocess.Popen(command, cwd=home, stdout=log, stderr=log)
+        try:
+            _wait_for(f"{base}/api?token={TOKEN}", server, home / "log")
+            yield base
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def _wait_for(url, server, log):
+    for _ in range(240):
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except OSError:
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.5)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text()}")
+
+
+# Before the kernel is there, the same command opens a dialog that asks for one.
+RUN_ALL = """async () => {
+  const session = jupyterapp.shell.currentWidget.sessionContext;
+  await session.ready;
+  await session.session.kernel.info;
+  await jupyterapp.commands.execute('notebook:run-all-cells');
+}"""
+
+STOPWATCH = """() => {
+  const frames = document.querySelector('.explorer-frames');
+  window.latencies = [];
+  document.addEventListener('keydown', () => {
+    const began = performance.now();
+    const watch = new MutationObserver(() => {
+      watch.disconnect();
+      requestAnimationFrame(() => window.latencies.push(performance.now() - began));
+    });
+    watch.observe(frames, {subtree: true, childList: true, characterData: true});
+  }, true);
+}"""
+
+
+def test_a_slider_moved_in_jupyterlab_draws_its_frame(lab, reader, note):
+    page = reader(viewport={"width": 1280, "height": 900}).page
+    page.goto(f"{lab}/lab/tree/demo.ipynb?reset&token={TOKEN}", timeout=120_000)
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=120_000)
+    page.evaluate(RUN_ALL)
+    frames = page.locator(".explorer-frames").first
+    picture = frames.locator("[role=img]")
+    picture.wait_for(timeout=120_000)
+    handle = page.locator(".explorer .noUi-handle").first
+    handle.scroll_into_view_if_needed()
+    page.evaluate(STOPWATCH)
+    seen = [picture.get_attribute("aria-label")]
+    for _ in range(2):
+        handle.press("ArrowRight")
+        page.wait_for_function(
+            "old => document.querySelector('.explorer-frames [role=img]')?.ariaLabel !== old", arg=seen[-1]
+        )
+        seen.append(picture.get_attribute("aria-label"))
+    assert len(set(seen)) == 3, "every frame has its own text alternative"
+    note(page="JupyterLab", frames_ms=page.evaluate("window.latencies"))

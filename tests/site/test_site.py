@@ -1,0 +1,223 @@
+"""The built pages as a reader meets them, in a browser with no kernel and no other host."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.site.conftest import AXE, PAGES, SITES
+
+HERE = Path(__file__).parent
+SCREENS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+WIDGETS = 'script[type="application/vnd.jupyter.widget-view+json"]'
+
+
+def _has_widgets(site, name):
+    html = SITES[site].folder / f"{name}.html"
+    return html.exists() and "widget-view+json" in html.read_text()
+
+
+HAS_WIDGETS = [case for case in PAGES if _has_widgets(*case.values)]
+
+
+@pytest.mark.parametrize(("site", "name"), PAGES)
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_every_page_is_in_order_on_every_screen(site, name, width, scheme, reader, addresses):
+    one = reader(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = one.open(f"{addresses[site]}/{name}.html")
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate("document.querySelectorAll('mjx-merror').length") == 0
+    assert page.evaluate(
+        "[...document.querySelectorAll('.math')].every(m => m.querySelector('mjx-container'))"
+    )
+    drawn = (
+        "s => [...document.querySelectorAll(s)].every(v => v.parentElement.querySelector('.jupyter-widgets'))"
+    )
+    assert page.evaluate(drawn, WIDGETS)
+    assert _light_boxes(page) == []
+    assert (one.errors, one.elsewhere) == ([], [])
+
+
+def _light_boxes(page):
+    """Backgrounds behind outputs that do not follow the theme."""
+    return page.evaluate(
+        """() => {
+          const paper = getComputedStyle(document.body).backgroundColor;
+          const boxes = '.cell_output :is(.widget-subarea, .text_html, .explorer, .predict)';
+          return [...document.querySelectorAll(boxes)]
+            .map(e => getComputedStyle(e).backgroundColor)
+            .filter(color => color !== 'rgba(0, 0, 0, 0)' && color !== paper);
+        }"""
+    )
+
+
+@pytest.mark.parametrize(("site", "name"), PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(site, name, scheme, reader, addresses):
+    one = reader(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    page = one.open(f"{addresses[site]}/{name}.html")
+    page.add_script_tag(path=AXE)
+    found = page.evaluate("axe.run('article', {resultTypes: ['violations']}).then(r => r.violations)")
+    serious = [
+        (violation["id"], node["html"][:200])
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
+    ]
+    assert serious == []
+
+
+@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
+def test_every_state_of_every_control_shows_its_frame_and_its_text(site, name, reader, addresses, note):
+    one = reader(viewport={"width": 1280, "height": 900})
+    page = one.open(f"{addresses[site]}/{name}.html")
+    visited = page.evaluate((HERE / "visit.js").read_text())
+    assert len(visited) == page.locator(WIDGETS).count() > 0
+    for box in visited:
+        assert box["kind"] != "nothing" and box["wrong"] == []
+        assert _is_heard(box["sizes"], box["texts"]), f"a control of {box['sizes']} states changes no text"
+    assert one.errors == []
+    note(page=name, states=sum(box["states"] for box in visited))
+
+
+def _is_heard(sizes, texts):
+    """Whether every control changes the text alternative somewhere."""
+    heard = []
+    for d, size in enumerate(sizes):
+        below = 1
+        for other in sizes[d + 1 :]:
+            below *= other
+        starts = [n for n in range(len(texts)) if (n // below) % size == 0]
+        heard.append(any(texts[n] != texts[n + below * i] for n in starts for i in range(1, size)))
+    return all(heard)
+
+
+@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
+def test_a_slider_that_is_dragged_faster_than_frames_appear_ends_at_the_right_one(
+    site, name, reader, addresses
+):
+    page = reader(viewport={"width": 1280, "height": 900}).open(f"{addresses[site]}/{name}.html")
+    for explorer in page.locator(".explorer:has(.noUi-handle)").all():
+        handle, frames = explorer.locator(".noUi-handle").first, explorer.locator(".explorer-frames")
+        for slowly in (True, False):
+            handle.press("Home")
+            page.wait_for_timeout(200)
+            steps = int(float(handle.get_attribute("aria-valuemax")))
+            press = (
+                "(h, n) => { for (let i = 0; i < n; i++) h.dispatchEvent(new KeyboardEvent('keydown', %s)); }"
+            )
+            press %= "{key: 'ArrowRight', bubbles: true, cancelable: true}"
+            for burst in [1] * steps if slowly else [steps]:
+                handle.evaluate(press, burst)
+                page.wait_for_timeout(100)
+            if slowly:
+                wanted = frames.locator(".widget-html-content").inner_html()
+        assert frames.locator(".widget-html-content").inner_html() == wanted
+
+
+STOPWATCH = """() => {
+  window.latencies = [];
+  document.addEventListener('keydown', () => {
+    const began = performance.now();
+    const frames = document.activeElement.closest('.explorer').querySelector('.explorer-frames');
+    const watch = new MutationObserver(() => {
+      watch.disconnect();
+      requestAnimationFrame(() => window.latencies.push(performance.now() - began));
+    });
+    watch.observe(frames, {subtree: true, childList: true, characterData: true});
+  }, true);
+}"""
+
+
+@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
+def test_a_key_press_is_answered(site, name, reader, addresses, note):
+    page = reader(viewport={"width": 390, "height": 800}).open(f"{addresses[site]}/{name}.html")
+    handles = page.locator(".explorer .noUi-handle")
+    if not handles.count():
+        return  # predictions only
+    page.evaluate(STOPWATCH)
+    for handle in handles.all():
+        handle.focus()
+        last = int(float(handle.get_attribute("aria-valuemax")))
+        for key in ["Home", *["ArrowRight"] * min(last, 20), "Home"]:
+            page.keyboard.press(key)
+            page.wait_for_timeout(60)
+    latencies = sorted(page.evaluate("window.latencies"))
+    assert latencies, "no key press was answered"
+    at_95 = latencies[int(0.95 * (len(latencies) - 1))]
+    note(page=name, presses=len(latencies), median_ms=latencies[len(latencies) // 2], p95_ms=at_95)
+
+
+@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
+def test_controls_have_names_and_play_plays(site, name, reader, addresses):
+    one = reader(viewport={"width": 1280, "height": 900})
+    page = one.open(f"{addresses[site]}/{name}.html")
+    controls = ".noUi-handle, .widget-toggle-buttons, .widget-play button, .widget-radio-box"
+    names = page.evaluate(
+        "s => [...document.querySelectorAll(s)].map(e => e.getAttribute('aria-label'))", controls
+    )
+    assert all(names)
+    for explorer in page.locator(".explorer:has(.widget-play)").all():
+        handle = explorer.locator(".explorer-play .noUi-handle")
+        button = explorer.locator(".widget-play button").first
+        before = handle.get_attribute("aria-valuenow")
+        button.click()
+        page.wait_for_function(
+            "([h, b]) => h.getAttribute('aria-valuenow') !== b", arg=[handle.element_handle(), before]
+        )
+        button.click()
+    assert one.errors == []
+
+
+@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
+def test_the_first_frame_is_there_without_scripts(site, name, reader, addresses):
+    page = reader(java_script_enabled=False).open(f"{addresses[site]}/{name}.html")
+    assert (
+        page.locator(".widget-subarea .explorer [role=img], .widget-subarea .explorer-note, .predict").count()
+        > 0
+    )
+    for picture in page.locator(".explorer [role=img]").all():
+        assert picture.is_visible() and picture.get_attribute("aria-label")
+
+
+@pytest.mark.parametrize(("site", "name"), PAGES)
+def test_the_notebook_can_be_downloaded(site, name, reader, addresses):
+    page = reader(viewport={"width": 1280, "height": 900}).open(f"{addresses[site]}/{name}.html")
+    links = page.locator("a.btn-download-source-button")
+    assert links.count() == 1
+    source = SITES[site].folder / f"{name}.html"
+    target = (source.parent / links.get_attribute("href")).resolve()
+    assert target.exists()
+    if target.suffix == ".ipynb":
+        assert json.loads(target.read_text())["nbformat"] == 4
+
+
+@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("how", ["served", "file"])
+def test_search_finds_pages(site, how, reader, addresses):
+    base = addresses[site] if how == "served" else SITES[site].folder.as_uri()
+    one = reader(viewport={"width": 1280, "height": 900})
+    page = one.open(f"{base}/search.html?q={'straggler' if site == 'demo' else 'gradients'}")
+    page.wait_for_selector("#search-results li a")
+    assert (one.errors, one.elsewhere) == ([], [])
+
+
+@pytest.mark.parametrize(("site", "name"), PAGES)
+def test_pages_open_from_the_file_system(site, name, reader):
+    one = reader(viewport={"width": 1280, "height": 900})
+    page = one.open((SITES[site].folder / f"{name}.html").as_uri())
+    if page.locator(WIDGETS).count():
+        page.wait_for_selector(".jupyter-widgets")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.math')].every(m => m.querySelector('mjx-container'))"
+    )
+    assert (one.errors, one.elsewhere) == ([], [])
+
+
+@pytest.mark.parametrize(("site", "name"), PAGES)
+def test_no_page_links_to_a_repository_that_is_not_known(site, name):
+    html = (SITES[site].folder / f"{name}.html").read_text()
+    launch = re.findall(r'href="https://(?:mybinder|colab)[^"]*', html)
+    assert all(re.search(r"/(?:gh|gl|github)/[\w.-]+/[\w.-]+", link) for link in launch)

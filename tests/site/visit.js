@@ -1,0 +1,107 @@
+// Moves every control of a page through all of its states, as a reader would, and compares what is seen with what
+// the page's own widget state says must be seen.  Run in the page by the tests.
+(async () => {
+  const state = JSON.parse(
+    document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]').textContent).state;
+  const model = (reference) => state[String(reference).replace("IPY_MODEL_", "")].state;
+  const pause = () => new Promise((resolve) => setTimeout(resolve));
+
+  async function until(condition) {
+    const began = performance.now();
+    while (!condition()) {
+      if (performance.now() - began > 2000) return null;
+      await pause();
+    }
+    return performance.now() - began;
+  }
+
+  function move(control, index) {
+    const handle = control.querySelector(".noUi-handle");
+    if (handle) {
+      const key = index === 0 ? "Home" : "ArrowRight"; // states are visited in order
+      handle.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    } else if (control.querySelector("select")) {
+      control.querySelector("select").selectedIndex = index;
+      control.querySelector("select").dispatchEvent(new Event("change", { bubbles: true }));
+    } else {
+      control.querySelectorAll("button, input")[index].click();
+    }
+  }
+
+  function markup(html) {
+    const holder = document.createElement("template");
+    holder.innerHTML = html;
+    return holder.innerHTML;
+  }
+  const text = (element) => {
+    const picture = element.querySelector("[role=img]");
+    return picture ? picture.getAttribute("aria-label") : element.textContent;
+  };
+
+  function* product(sizes) {
+    const total = sizes.reduce((a, b) => a * b, 1);
+    for (let n = 0; n < total; n++) {
+      let rest = n;
+      yield sizes.map((size, d) => {
+        const below = sizes.slice(d + 1).reduce((a, b) => a * b, 1);
+        const index = Math.floor(rest / below);
+        rest %= below;
+        return index;
+      });
+    }
+  }
+
+  async function visitExplorer(box, root) {
+    const controls = [...box.querySelectorAll(".widget-slider, .widget-toggle-buttons, .widget-dropdown")];
+    const [pickers, frames] = root.children.map(model);
+    const sizes = pickers.children.map(model)
+      .map((picker) => (picker.children ? model(picker.children[1]) : picker)._options_labels.length);
+    const visible = () => box.querySelector(".explorer-frames .widget-html-content");
+    const result = { kind: "explorer", states: 0, wrong: [], texts: [], sizes };
+    const wanted = (indexes) =>
+      markup(indexes.reduce((stack, index) => model(stack.children[index]), model(frames.children[0])).value);
+    const at = pickers.children.map(model)
+      .map((picker) => (picker.children ? model(picker.children[1]) : picker).index);
+    for (const indexes of product(sizes)) {
+      let took = 0;
+      for (let d = 0; d < sizes.length && took !== null; d++) {
+        if (at[d] === indexes[d]) continue;
+        const old = visible();
+        move(controls[d], indexes[d]);
+        at[d] = indexes[d];
+        const html = wanted(at);
+        took = await until(() => visible() && visible() !== old && visible().innerHTML === html);
+      }
+      result.states += 1;
+      const seen = visible();
+      if (!seen || seen.innerHTML !== wanted(indexes)) result.wrong.push(indexes.join());
+      else result.texts.push(text(seen));
+    }
+    return result;
+  }
+
+  async function visitPrediction(box, root) {
+    const answers = model(root.children[2]).children.map((child) => markup(model(child).value));
+    const said = box.querySelector(".predict-answer");
+    const result = { kind: "prediction", states: 0, wrong: [], texts: [], sizes: [answers.length] };
+    if (said.textContent) result.wrong.push("answered before it was asked");
+    for (let i = 0; i < answers.length; i++) {
+      move(box.querySelector(".widget-radio-box"), i);
+      const shown = () => said.querySelector(".widget-html-content");
+      const took = await until(() => shown() && shown().innerHTML === answers[i]);
+      result.states += 1;
+      if (took === null) result.wrong.push(String(i));
+      else result.texts.push(said.textContent);
+    }
+    return result;
+  }
+
+  const results = [];
+  for (const view of document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]')) {
+    const root = model(JSON.parse(view.textContent).model_id);
+    const box = view.parentElement.querySelector(".explorer, .predict");
+    if (!box) results.push({ kind: "nothing", states: 0, wrong: ["not drawn"], texts: [], sizes: [] });
+    else results.push(await (box.classList.contains("predict") ? visitPrediction : visitExplorer)(box, root));
+  }
+  return results;
+})()
