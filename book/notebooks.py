@@ -106,6 +106,7 @@ def run(path: Path) -> None:
         timeout=CELL_TIMEOUT,
         kernel_name="python3",
         store_widget_state=False,
+        coalesce_streams=True,  # one print, one output, however the kernel happened to send it
         resources={"metadata": {"path": str(path.parent)}},
     ).execute()
     path.write_text(as_text(normalized(notebook)), encoding="utf-8")

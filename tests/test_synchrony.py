@@ -182,7 +182,7 @@ def test_the_same_seed_gives_the_same_run():
     )
     assert (one.loss == same.loss).all()
     assert (one.time == same.time).all()
-    assert (one.loss[:, 1:] != other.loss[:, 1:]).all()
+    assert (one.loss[:, 1:] != other.loss[:, 1:]).mean() > 0.9  # two runs may pick the same block
 
 
 def test_progress_is_shown_only_when_asked_for(capsys):

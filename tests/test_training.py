@@ -144,7 +144,7 @@ def test_the_same_seed_gives_the_same_run_and_another_one_does_not():
     problem = PROBLEMS["logistic"]
     one, same, other = (train(problem, race, seed=seed) for seed in (5, 5, 6))
     assert (one.loss == same.loss).all()
-    assert (one.loss[:, 1:] != other.loss[:, 1:]).all()
+    assert (one.loss[:, 1:] != other.loss[:, 1:]).mean() > 0.9  # two runs may pick the same block
     sequence = np.random.SeedSequence(5)
     assert (train(problem, race, seed=sequence).loss == one.loss).all()
     assert (train(problem, race, seed=sequence).loss == one.loss).all()

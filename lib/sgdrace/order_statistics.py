@@ -5,6 +5,7 @@ Knows one law of X, or one per learner, and nothing of SGD. Closed forms where t
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -206,6 +207,7 @@ def _empirical_weights(law: Empirical, K: int, P: int) -> FloatArray:
     return np.diff(special.betainc(K, P - K + 1, steps))
 
 
+@lru_cache(maxsize=4096)  # a chapter asks for the same means again and again
 def _quadrature(law: DelayLaw, K: int, P: int, want_var: bool = False) -> tuple[float, float]:
     """Mean and variance of X_{K:P} by the trapezoidal rule in z = logit of the share of learners done.
 

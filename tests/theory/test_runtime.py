@@ -352,6 +352,11 @@ def test_no_inequality_of_a_class_is_quoted_for_laws_of_neither_class(law):
     assert upper == order_statistics.mean(law, 4, 4)
 
 
+def test_batch_sync_never_takes_longer_than_all_but_one_more_mini_batch_a_learner():
+    law = LogNormal()  # of neither class, and K > P: only the bound for any law is left
+    assert theory.runtime_bounds("K-batch-sync", 4, 11, law)[1] == pytest.approx((11 + 4 - 1) * law.mean / 4)
+
+
 def test_new_shorter_than_used_turns_the_bounds_round():
     law = Lomax(2.5, 1.0)
     sync = theory.expected_runtime("K-sync", 16, 15, law)

@@ -40,10 +40,10 @@ STYLE = """\
   margin: 0.5rem 0;
   color: var(--pst-color-text-base, var(--jp-content-font-color1, inherit));
 }
-.sgdrace > svg { display: block; flex: 1 1 330px; min-width: 0; max-width: 600px; height: auto; }
+.sgdrace > svg { display: block; flex: 1 1 310px; min-width: 0; max-width: 600px; height: auto; }
 @container (min-width: 440px) { .sgdrace > svg { font-size: 11px; } }
 @container (min-width: 520px) { .sgdrace > svg { font-size: 9px; } }
-@container (min-width: 672px) {
+@container (min-width: 640px) {
   .sgdrace > svg:not(:only-child) { font-size: 13px; max-width: min(50% - 6px, 440px); }
 }
 """
