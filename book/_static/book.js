@@ -65,7 +65,12 @@ if (window.MathJax) {
     set(link, "aria-label", link.textContent.trim());
   }
 
+  function nameReferences(list) {
+    list.removeAttribute("role"); // it says "list", but its entries are no list items
+  }
+
   function nameAll() {
+    document.querySelectorAll(".citation-list[role]").forEach(nameReferences);
     document.querySelectorAll("article a:has(mjx-assistive-mml):not([aria-label])").forEach(nameSymbol);
     document.querySelectorAll("details.hide > summary[aria-label]").forEach(nameFold);
     document.querySelectorAll(".noUi-handle").forEach(nameSlider);
