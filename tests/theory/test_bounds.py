@@ -311,6 +311,26 @@ def test_approximate_best_K_is_at_least_1_and_needs_noise():
         theory.best_K_batch(time=1.0, P=16, mean_delay=1.0, **RACE | {"sigma2": 0.0})
 
 
+def test_a_random_number_of_updates_makes_the_error_larger():
+    # Section 5.1 at K = 1: P = 16 exponential learners, r = 0.9, after 40 updates on average.
+    curve = theory.ErrorCurve(e_0=1.0, floor=0.0, factor=0.9, runtime=1 / 16)
+    assert curve.at_poisson(40 / 16) == pytest.approx(0.0183, abs=5e-5)
+    assert curve.at(40 / 16) == pytest.approx(0.0148, abs=5e-5)
+    assert curve.at_poisson(0.0) == 1.0
+
+
+def test_staleness_compensating_floor_is_the_fixed_point_of_its_recursion():
+    constants = {"C": 0.002, "L": 2.0, "c": 0.5, "sigma2": 3.0, "m": 4}
+    floor = theory.staleness_compensating_floor(eta_max=0.2, eta_min=0.2, **constants)
+    # With every step at 0.2: e -> (1 - c eta) e + L² C/2 + L eta² sigma2/(2m).
+    after = (1 - 0.5 * 0.2) * floor + 2.0**2 * 0.002 / 2 + 2.0 * 0.2**2 * 3.0 / (2 * 4)
+    assert after == pytest.approx(floor)
+    smaller = theory.staleness_compensating_floor(eta_max=0.2, eta_min=0.1, **constants)
+    assert smaller == pytest.approx(2 * floor)
+    with pytest.raises(ValueError, match="eta_min must be between"):
+        theory.staleness_compensating_floor(eta_max=0.2, eta_min=0.3, **constants)
+
+
 def test_staleness_compensating_bound_in_its_summed_form():
     constants = {
         "updates": 50,

@@ -27,6 +27,7 @@ from sgdrace.theory.bounds import (
     largest_eta,
     nonconvex_bound,
     staleness_compensating_bound,
+    staleness_compensating_floor,
     time_to_reach,
 )
 from sgdrace.theory.quadratic import (
@@ -89,6 +90,7 @@ __all__ = [
     "second_moments",
     "square_root_rule",
     "staleness_compensating_bound",
+    "staleness_compensating_floor",
     "staleness_pmf",
     "stationary_gamma",
     "stationary_square",

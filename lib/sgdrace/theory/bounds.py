@@ -56,6 +56,17 @@ class ErrorCurve:
         """The bound at a time, for time/runtime updates: their random number makes it slightly optimistic."""
         return self.after(_not_negative("time", time) / self.runtime)
 
+    def at_poisson(self, time: ArrayLike) -> Any:
+        """The mean of the bound at a time if updates come as a Poisson process, one in `runtime` on average.
+
+        So they do for exponential delays at K = 1; it is never below `at`.
+
+        >>> round(ErrorCurve(e_0=10.0, floor=2.0, factor=0.5, runtime=3.0).at_poisson(6.0), 4)
+        4.943
+        """
+        updates = _not_negative("time", time) / self.runtime
+        return _plain(self.floor + (self.e_0 - self.floor) * np.exp(-updates * (1 - self.factor)))
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -375,6 +386,34 @@ def staleness_compensating_bound(
         squares = real("eta_square_sum", eta_square_sum, above=0, below=squares * (1 + 1e-9), closed=True)
     noise = real("sigma2", sigma2, above=0, closed=True) / (K * m)
     return 2 * real("e_0", e_0, above=0) + J * L**2 * real("C", C, above=0) + L * noise * squares
+
+
+def staleness_compensating_floor(
+    *,
+    C: float,
+    eta_max: float,
+    eta_min: float,
+    L: float,
+    c: float,
+    sigma2: float,
+    K: int = 1,
+    m: float = 1,
+    M_G: float = 0.0,
+) -> float:
+    """A floor of the error for the staleness-compensating step, if its steps happen to stay above eta_min.
+
+    (L² C + L eta_max² sigma2/(Km))/(2 c eta_min). Nothing keeps them there, so it is often of no use, and
+    clamping them from below would void it; the summed form always holds.
+
+    >>> round(staleness_compensating_floor(C=1e-3, eta_max=0.1, eta_min=0.05, L=1, c=0.5, sigma2=1), 2)
+    0.22
+    """
+    K, L, m, M_G = _K_L_m_M_G(K, L, m, M_G)
+    c = real("c", c, above=0, below=L * (1 + 1e-12), closed=True)
+    eta_max = _eta_within("eta_max", eta_max, largest_eta("K-sync", K=K, L=L, m=m, M_G=M_G))
+    eta_min = real("eta_min", eta_min, above=0, below=eta_max * (1 + 1e-12))
+    noise = real("sigma2", sigma2, above=0, closed=True) / (K * m)
+    return (L**2 * real("C", C, above=0) + L * eta_max**2 * noise) / (2 * c * eta_min)
 
 
 def estimate_gamma(run: Any) -> Estimate:
