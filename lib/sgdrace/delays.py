@@ -41,6 +41,7 @@ class DelayLaw:
     shorter, "both" for the exponential law alone, "neither" where it depends on the age.
     """
 
+    has_quantiles: bool = True  # whether X_{K:P} can be drawn at a cost that does not grow with P
     deepest_hazard: float = 690.0  # exp(-690) is near the smallest share that float64 can tell from 0
 
     @property
@@ -599,6 +600,8 @@ class PerLearner:
     2
     """
 
+    has_quantiles = False  # the K-th of different learners is found by drawing them all
+
     def __init__(self, laws: Law | Sequence[Law], factors: ArrayLike | None = None) -> None:
         if factors is not None:
             base = as_law(laws)
@@ -688,7 +691,7 @@ class OwnLaw(DelayLaw):
         return number
 
     @property
-    def has_quantiles(self) -> bool:
+    def has_quantiles(self) -> bool:  # type: ignore[override]
         """Whether the law itself has a ppf; one found from the cdf by bisection is too slow for sampling."""
         return self._offers("ppf")
 

@@ -168,11 +168,27 @@ def _busy_until(generated: list[Events], done: Events, P: int) -> FloatArray:
 
 def _rank_within_learner(learner: Learners) -> Learners:
     """How many earlier columns of the row name the same learner."""
-    order = np.argsort(learner, axis=1, kind="stable")
-    grouped = np.take_along_axis(learner, order, 1)
+    order, _, first = by_learner(learner)
     column = np.arange(learner.shape[1])
-    new = np.ones(learner.shape, bool)
-    new[:, 1:] = grouped[:, 1:] != grouped[:, :-1]
     rank = np.empty(learner.shape, np.intp)
-    np.put_along_axis(rank, order, column - np.maximum.accumulate(np.where(new, column, 0), axis=1), 1)
+    np.put_along_axis(rank, order, column - np.maximum.accumulate(np.where(first, column, 0), axis=1), 1)
     return rank
+
+
+def by_learner(learner: Learners) -> tuple[Learners, Learners, NDArray[np.bool_]]:
+    """Pushes along the last axis grouped by learner, in order within a group.
+
+    Where each grouped push stood, who made it, and whether it is the first of its group.
+    """
+    order = np.argsort(learner, axis=-1, kind="stable")
+    grouped = np.take_along_axis(learner, order, -1)
+    first = np.ones(learner.shape, bool)
+    first[..., 1:] = grouped[..., 1:] != grouped[..., :-1]
+    return order, grouped, first
+
+
+def last_of_group(first: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which grouped pushes are the last of their group, given which are the first."""
+    last = np.ones(first.shape, bool)
+    last[..., :-1] = first[..., 1:]
+    return last

@@ -19,7 +19,6 @@ from sgdrace.delays import (
     Exponential,
     Law,
     Lomax,
-    OwnLaw,
     Pareto,
     PerLearner,
     Scaled,
@@ -156,16 +155,11 @@ def sample(law: Law, K: int, P: int, seed: Seed, size: Size) -> FloatArray:
     """
     X, K, P = _checked(law, K, P)
     rng = generator(seed)
-    if not has_quantiles(X):
+    if not X.has_quantiles:
         shape = tuple(size) if isinstance(size, tuple) else (int(size),)
         return np.asarray(np.partition(X.sample(rng, (*shape, P)), K - 1, axis=-1)[..., K - 1])
     exponential = np.log1p(rng.standard_gamma(K, size) / rng.standard_gamma(P - K + 1, size))
     return np.asarray(X.at_hazard(exponential))
-
-
-def has_quantiles(law: DelayLaw | PerLearner) -> bool:
-    """Whether X_{K:P} can be drawn at a cost that does not grow with P."""
-    return law.has_quantiles if isinstance(law, OwnLaw) else isinstance(law, DelayLaw)
 
 
 def _checked(law: Any, K: Any, P: Any) -> tuple[Any, int, int]:

@@ -20,7 +20,15 @@ from tqdm.auto import tqdm
 from sgdrace import order_statistics
 from sgdrace.arguments import FloatArray, IntArray, Seed, count, real, seed_sequence, variant_P_K
 from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
-from sgdrace.events import Learners, earliest, everyone, first_completion_times, first_completions
+from sgdrace.events import (
+    Learners,
+    by_learner,
+    earliest,
+    everyone,
+    first_completion_times,
+    first_completions,
+    last_of_group,
+)
 from sgdrace.streams import CommonTimes, FreshTimes, Source
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
@@ -233,7 +241,7 @@ def _gaps_of(variant: str, plan: _Plan) -> _Gaps | None:
         return lambda rng, size: rng.standard_gamma(K, size) / (P * law.rate)
     waits_for_K_fresh = variant == "K-sync" or (variant == "K-batch-sync" and K == 1)
     all_as_good_as_fresh = variant == "K-async" and (isinstance(law, Exponential) or K == P)
-    if (waits_for_K_fresh or all_as_good_as_fresh) and order_statistics.has_quantiles(law):
+    if (waits_for_K_fresh or all_as_good_as_fresh) and law.has_quantiles:
         return lambda rng, size: order_statistics.sample(law, K, P, rng, size)
     return None
 
@@ -326,26 +334,20 @@ def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
             tick(rows)
         return time, None, None, None
     row = np.arange(rows)[:, None]
-    if not plan.detail:
-        for j in range(J):
-            who = earliest(finish, K)
-            time[:, j] = finish[row, who[:, -1:]][:, 0]
-            finish[row, who] = time[:, j, None] + source.times(who)[..., 0]
-            source.start(who)
-            tick(rows)
-        return time, None, None, None
     version = np.zeros((rows, P), np.int32)  # of the model that each learner works from
-    learner = np.empty((rows, J, K), np.int32)
+    learner = np.empty((rows, J, K if plan.detail else 0), np.int32)  # without detail nothing is kept
     staleness, pushed = np.empty_like(learner), np.empty(learner.shape)
     for j in range(J):
         who = earliest(finish, K)
-        learner[:, j], pushed[:, j], staleness[:, j] = who, finish[row, who], j - version[row, who]
-        time[:, j] = pushed[:, j, -1]
+        pushes = finish[row, who]
+        time[:, j] = pushes[:, -1]
+        if plan.detail:
+            learner[:, j], pushed[:, j], staleness[:, j] = who, pushes, j - version[row, who]
+            version[row, who] = j + 1
         finish[row, who] = time[:, j, None] + source.times(who)[..., 0]
-        version[row, who] = j + 1
         source.start(who)
         tick(rows)
-    return time, learner, staleness, pushed
+    return (time, learner, staleness, pushed) if plan.detail else (time, None, None, None)
 
 
 def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick) -> _Block:
@@ -412,16 +414,12 @@ def _batch_staleness(learner: Learners, K: int, first: int, version: IntArray) -
     rows, n = learner.shape
     number = np.arange(n)
     after = (first + (number + 1) // K).astype(np.int32)  # version that the learner of each push pulls
-    order = np.argsort(learner, axis=1, kind="stable")
-    grouped = np.take_along_axis(learner, order, 1)
+    order, grouped, new = by_learner(learner)
     pulled = np.empty((rows, n), np.int32)
     pulled[:, 1:] = after[order[:, :-1]]
-    new = np.ones((rows, n), bool)
-    new[:, 1:] = grouped[:, 1:] != grouped[:, :-1]
     row = np.nonzero(new)[0]
     pulled[new] = version[row, grouped[new]]
-    last = np.ones((rows, n), bool)
-    last[:, :-1] = new[:, 1:]
+    last = last_of_group(new)
     version[np.nonzero(last)[0], grouped[last]] = after[order[last]]
     staleness = np.empty((rows, n), np.int32)
     np.put_along_axis(staleness, order, (first + order // K - pulled).astype(np.int32), 1)
@@ -430,10 +428,7 @@ def _batch_staleness(learner: Learners, K: int, first: int, version: IntArray) -
 
 def _last_of_learner(learner: IntArray) -> Any:
     """Which pushes (replicas, updates, K) are the last of their learner in the update."""
-    order = np.argsort(learner, axis=-1, kind="stable")
-    grouped = np.take_along_axis(learner, order, -1)
-    last = np.ones(learner.shape, bool)
-    last[..., :-1] = grouped[..., 1:] != grouped[..., :-1]
+    order, _, first = by_learner(learner)
     found = np.empty(learner.shape, bool)
-    np.put_along_axis(found, order, last, -1)
+    np.put_along_axis(found, order, last_of_group(first), -1)
     return found
