@@ -148,6 +148,55 @@ def cells_out_of_form(notebook):
     return complaints
 
 
+# Symbols
+
+
+# How each symbol of the notation page looks in formulas, by the name of its target. Letters that chapters
+# also use for other things have no pattern; there the reader must watch.
+SYMBOLS = {
+    "P": r"(?<![A-Za-z:{\\])P(?![A-Za-z'])",
+    "K": r"(?<![A-Za-z\\])K(?![A-Za-z:'])",
+    "X": r"(?<![A-Za-z_\\])X(?![A-Za-z_'])",
+    "XKP": r"(?<![A-Za-z\\])X_\{[^}]*:",
+    "T": r"\\mathbb\{E\}\[T",
+    "H": r"(?<![A-Za-z\\])H_",
+    "N": r"(?<![A-Za-z\\])N\(t\)",
+    "FX": r"F_X",
+    "mu": r"\\mu\b",
+    "Delta": r"\\Delta\b",
+    "alpha": r"\\alpha\b",
+    "xm": r"x_m\b",
+    "w": r"(?<![A-Za-z\\])w_",
+    "tau": r"\\tau\b",
+    "v": r"(?<![A-Za-z\\])v_j",
+    "eta": r"\\eta\b",
+    "F": r"(?<![A-Za-z\\])F(?:\^\*|\(w)",
+    "e": r"(?<![A-Za-z\\])e_[j0J]",
+    "L": r"(?<![A-Za-z\\])L(?![A-Za-z_'])",
+    "sigma2": r"\\sigma\^2",
+    "MG": r"M_G",
+    "gamma": r"\\gamma\b(?!'|_)",
+    "p0": r"p_0",
+    "gamma-prime": r"\\gamma'",
+    "beta": r"\\beta\b",
+}
+MATH = re.compile(r"\$\$.+?\$\$|\$[^$\n]+?\$", re.S)
+
+
+def symbols_without_link(notebook):
+    """A symbol is linked to the notation page in the first cell that uses it, or before."""
+    complaints = []
+    for name, look in SYMBOLS.items():
+        for source in markdown(notebook):
+            if re.search(rf"\]\(#?notation-{name}\)", source):
+                break
+            if any(re.search(look, formula) for formula in MATH.findall(source)):
+                where = source.strip().partition("\n")[0]
+                complaints.append(f"The cell “{where}” is the first with {name} and does not link it.")
+                break
+    return complaints
+
+
 # Chapters
 
 

@@ -1,5 +1,7 @@
 """The rules for notebooks find what they should, and the book's notebooks keep to them."""
 
+import re
+
 import nbformat.v4 as nb
 import pytest
 from book.notebooks import ROOT, is_normal, normalized, notebooks, read
@@ -36,6 +38,11 @@ def test_every_notebook_keeps_to(rule, path):
 @pytest.mark.parametrize("path", EVERY)
 def test_every_chapter_has_the_anatomy_of_the_outline(path):
     assert not is_chapter(path) or rules.anatomy(read(path)) == []
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_every_page_of_the_book_links_its_symbols(path):
+    assert path.parent.name == "site" or rules.symbols_without_link(read(path)) == []
 
 
 def a_notebook(*cells):
@@ -81,6 +88,48 @@ def test_large_numbers_count_and_cited_ones_can_be_named():
     assert rules.typed_numbers(a_notebook(a_cell("1", output("1234 updates")), prose))
     prose.metadata["typed"] = {"1,234": "Table 2 of the paper"}
     assert rules.typed_numbers(a_notebook(a_cell("1", output("1234 updates")), prose)) == []
+
+
+LETTERS = {"m", "s", "g", "q", "a", "c"}  # of the notation page, but also used for other things
+
+
+def test_the_rule_for_symbols_knows_the_whole_notation_page():
+    page = (ROOT / "book/appendix/notation.md").read_text()
+    assert set(re.findall(r"\(notation-([\w-]+)\)=", page)) == LETTERS | set(rules.SYMBOLS)
+
+
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [
+        ("P", "$P = 8$"),
+        ("XKP", r"$\mathbb{E}[X_{K:8}]$"),
+        ("T", "$$ \\mathbb{E}[T] = 1\n$$"),
+        ("mu", r"$1/\mu$"),
+        ("gamma", r"$1 - \gamma + 0$"),
+        ("gamma-prime", r"$\gamma' > 0$"),
+        ("w", "$w_{j+1}$"),
+        ("e", "$e_J$"),
+        ("L", r"$\eta L$"),
+    ],
+)
+def test_the_first_cell_with_a_symbol_must_link_it(name, formula):
+    named = [f" first with {name} and" in complaint for complaint in complaints_about(formula)]
+    assert sum(named) == 1
+    assert len(complaints_about(f"[it](#notation-{name})\n\n{formula}")) == len(named) - 1
+
+
+@pytest.mark.parametrize("prose", ["P without a formula", r"$\Pr(A)$", r"$\sum_k x_k$", "`$P`", r"$e^{-x}$"])
+def test_what_is_no_symbol_needs_no_link(prose):
+    assert complaints_about(prose) == []
+
+
+def complaints_about(*cells):
+    return rules.symbols_without_link(a_notebook(*map(nb.new_markdown_cell, cells)))
+
+
+def test_later_cells_need_no_link():
+    assert complaints_about("[$P$](#notation-P)", "$P = 8$") == []
+    assert len(complaints_about("$P = 8$", "[$P$](#notation-P)")) == 1
 
 
 @pytest.mark.parametrize(
