@@ -17,20 +17,30 @@ from sgdrace.figures import (
     describe_curves,
     describe_densities,
     describe_histogram,
+    describe_in_flight,
     describe_law_card,
     describe_means,
+    describe_pulls,
     describe_race,
     describe_rounds,
     describe_shares,
+    describe_staircases,
+    describe_stalenesses,
     describe_timeline,
+    describe_valley,
     histogram,
+    in_flight,
     law_card,
     means,
+    pulls,
     race,
     rounds,
     shares,
+    staircases,
+    stalenesses,
     timeline,
     to_svg,
+    valley,
 )
 from sgdrace.problems import Quadratic
 from sgdrace.protocol import VirtualClock, run
@@ -91,7 +101,20 @@ def cases():
     fits = {"exponential": Exponential(), "Pareto": Pareto(2.5, 1.0)}
     for data in (rng.exponential(size=2000), rng.pareto(1.1, 500), np.ones(10), np.array([2.0])):
         yield histogram, describe_histogram, (data, fits)
+    for P, end in ((1, 3.0), (4, 20.0), (8, 400.0)):
+        yield staircases, describe_staircases, (rng.exponential(size=(P, 800)).cumsum(axis=1), 1.0, end)
+    yield staircases, describe_staircases, (np.ones((4, 9)).cumsum(axis=1), 1.0, 8.5)
     yield shares, describe_shares, ({variant: log_of(variant).shares() for variant in VARIANTS},)
+    for P, updates in ((1, 4), (3, 8), (8, 30)):
+        engine = VirtualClock.of_law(Exponential(), P, seed=1)
+        run("K-async", P, 1, engine, updates)
+        yield pulls, describe_pulls, (engine.jobs,)
+        trace = simulate("K-async", P, 1, Exponential(), 80, seed=1)
+        who, s = trace.learner[0, :, 0], trace.staleness[0, :, 0]
+        yield stalenesses, describe_stalenesses, (s, 4 * P, (1 - 1 / P) ** np.arange(400) / P)
+        for now in (0, 40, 79):
+            yield in_flight, describe_in_flight, (who, P, now)
+            yield valley, describe_valley, ((-1.1) ** np.arange(81), who, P, now)
 
 
 def drawn(figures, alt="What it shows."):

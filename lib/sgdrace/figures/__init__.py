@@ -11,6 +11,7 @@ True
 """
 
 from sgdrace.figures.canvas import VARIANT, WORK
+from sgdrace.figures.counting import describe_staircases, staircases
 from sgdrace.figures.histograms import describe_histogram, histogram
 from sgdrace.figures.laws import (
     densities,
@@ -23,6 +24,16 @@ from sgdrace.figures.races import Runner, describe_race, race
 from sgdrace.figures.svg import STYLE, to_svg
 from sgdrace.figures.timelines import describe_rounds, describe_timeline, rounds, timeline
 from sgdrace.figures.utilization import describe_shares, shares
+from sgdrace.figures.versions import (
+    describe_in_flight,
+    describe_pulls,
+    describe_stalenesses,
+    describe_valley,
+    in_flight,
+    pulls,
+    stalenesses,
+    valley,
+)
 from sgdrace.figures.waits import describe_means, means
 from sgdrace.figures.work import JobLog
 
@@ -38,18 +49,28 @@ __all__ = [
     "describe_curves",
     "describe_densities",
     "describe_histogram",
+    "describe_in_flight",
     "describe_law_card",
     "describe_means",
+    "describe_pulls",
     "describe_race",
     "describe_rounds",
     "describe_shares",
+    "describe_staircases",
+    "describe_stalenesses",
     "describe_timeline",
+    "describe_valley",
     "histogram",
+    "in_flight",
     "law_card",
     "means",
+    "pulls",
     "race",
     "rounds",
     "shares",
+    "staircases",
+    "stalenesses",
     "timeline",
     "to_svg",
+    "valley",
 ]

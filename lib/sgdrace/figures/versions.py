@@ -1,0 +1,330 @@
+"""Versions in async SGD: which one a learner works with, how old it gets, where it lies on a parabola."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from sgdrace.arguments import FloatArray, count, reals, shown
+from sgdrace.figures.canvas import (
+    DARK,
+    INK,
+    INKS,
+    LINE,
+    SMALL,
+    VARIANT,
+    WIDTH,
+    WORK,
+    Paper,
+    Plot,
+    Scale,
+    Stroke,
+    number,
+    percent,
+    plot,
+    plural,
+)
+from sgdrace.figures.labels import text_width
+from sgdrace.protocol import Job
+
+Ints = NDArray[np.int64]
+
+BARS = 64  # of a staleness plot, at most
+ROW = 26.0  # height of a learner's row in `pulls`
+EDGE = 1.6  # the parabola is drawn up to this many times the start
+FADED = Stroke("#8A8A8A")
+
+
+def pulls(jobs: Sequence[Job]) -> Figure:
+    """The mini-batches of async SGD: in each bar the version pulled and, at its end, the staleness.
+
+    A thin upright line is an update; above, the version that the server holds between two of them.
+
+    >>> from sgdrace.protocol import VirtualClock, run
+    >>> engine = VirtualClock(P=2, draw=lambda learner: 1.0 + 2 * learner)
+    >>> history = run("K-async", P=2, K=1, engine=engine, updates=5)
+    >>> pulls(engine.jobs)
+    <Figure size 360x154 with 0 Axes>
+    """
+    done, running, P = _split(jobs)
+    top, end = 40.0, done[-1].end
+    foot = top + ROW * P
+    paper = Paper(foot + 40 + LINE + 6)
+    time = Scale(0.0, end, 24.0, WIDTH - 8)
+    _server(paper, time, [job.end for job in done], top, foot)
+    fresh = [job.version == j for j, job in enumerate(done)]
+    for kind, pick in (("used", True), ("stale", False)):
+        chosen = [job for job, new in zip(done, fresh, strict=True) if new is pick]
+        _bars(paper, time, chosen, kind, top)
+    _bars(paper, time, running, "running", top)
+    for j, job in enumerate(done):
+        left, right = (float(x) for x in time([job.start, job.end]))
+        y, words, age = top + ROW * (job.learner + 0.5), f"from {job.version}", f"s = {j - job.version}"
+        room = right - left - 8
+        if room >= text_width(words, SMALL) + text_width(age, SMALL) + 6:
+            paper.write(left + 4, y, words, SMALL, middle=True, color=DARK)
+            paper.write(right - 4, y, age, SMALL, "right", middle=True, bold=True, color=DARK)
+        elif room >= text_width(age, SMALL):
+            paper.write(right - 4, y, age, SMALL, "right", middle=True, bold=True, color=DARK)
+    for learner in range(P):
+        paper.write(19, top + ROW * (learner + 0.5), f"{learner + 1}", SMALL, "right", middle=True)
+    Plot(paper, time, Scale(0, 1, foot, top)).x_axis("time, one row per learner")
+    entries = [("used", "used fresh"), ("stale", "used stale"), ("running", "in flight")]
+    paper.key(paper.height - 8, entries[: 3 if running else 2], (24, 134, 244))
+    return paper.figure
+
+
+def describe_pulls(jobs: Sequence[Job]) -> str:
+    """What `pulls` shows.
+
+    >>> from sgdrace.protocol import VirtualClock, run
+    >>> engine = VirtualClock(P=2, draw=lambda learner: 1.0 + 2 * learner)
+    >>> history = run("K-async", P=2, K=1, engine=engine, updates=5)
+    >>> describe_pulls(engine.jobs)
+    'P = 2 learners, 5 updates until time 4. Update 0: learner 1 pushes a gradient from version 0, staleness
+     0. Update 1: learner 1, from 1, staleness 0. Update 2: learner 1, from 2, staleness 0. Update 3: learner
+     2, from 0, staleness 3. Update 4: learner 1, from 3, staleness 1.'
+    """
+    done, _, P = _split(jobs)
+    words = [
+        f"Update {j}: learner {job.learner + 1}"
+        f"{', from' if j else ' pushes a gradient from version'} {job.version}, staleness {j - job.version}."
+        for j, job in enumerate(done)
+    ]
+    head = f"P = {plural(P, 'learner')}, {plural(len(done), 'update')} until time {number(done[-1].end)}."
+    return " ".join([head, *words])
+
+
+def stalenesses(values: ArrayLike, until: int, expected: ArrayLike | None = None) -> Figure:
+    """How often each staleness occurred, up to `until`, with the mean marked.
+
+    Dots are the shares `expected` of staleness 0, 1, 2 and so on.
+
+    >>> stalenesses([0, 3, 1, 0, 2, 1], until=8)
+    <Figure size 360x208 with 0 Axes>
+    """
+    s, until = _whole("values", values), count("until", until)
+    width = -(-(until + 1) // BARS)  # stalenesses that share a bar
+    edges = np.arange(0, until + 1 + width, width)
+    share = np.histogram(s, np.append(edges, np.inf))[0][:-1] / (s.size * width)
+    dots = np.empty(0) if expected is None else reals("expected", expected)[: until + 1]
+    high = 1.12 * max(share.max(), dots.max(initial=0.0), 1e-9)
+    beyond = float(np.mean(s > edges[-1] - 1))
+    area = plot(208, (-0.5, float(edges[-1]) - 0.5), (0.0, high), top=22 + 2 * LINE)
+    area.paper.write(8, 13, f"mean {s.mean():.2f}, standard deviation {s.std():.2f}", bold=True)
+    if dots.size:
+        area.paper.dots(12, 25, VARIANT["K-async"].color, 5)
+        area.paper.write(20, 29, "exponential law, exact", SMALL)
+    if beyond > 0:
+        area.paper.write(WIDTH - 8, 29, f"{100 * beyond:.1f} % beyond the axis", SMALL, "right")
+    area.x_axis("staleness s")
+    left, right = area.x(edges[:-1] - 0.5), area.x(edges[1:] - 0.5)
+    boxes = np.column_stack([left + 0.3, area.y(share), right - 0.3, np.full(left.shape, area.y.start)])
+    area.paper.boxes(boxes[share > 0].round(1), INK, 0.28)
+    if dots.size:
+        r = np.arange(dots.size)[:: max(1, dots.size // 40)]
+        area.paper.dots(area.x(r), area.y(dots[r]), VARIANT["K-async"].color, 4)
+    area.mean_line(float(s.mean()), high)
+    return area.paper.figure
+
+
+def describe_stalenesses(values: ArrayLike, until: int, expected: ArrayLike | None = None) -> str:
+    """What `stalenesses` shows.
+
+    >>> describe_stalenesses([0, 3, 1, 0, 2, 1], until=8)
+    'Staleness of 6 pushes: mean 1.17, standard deviation 1.07; 33 % are fresh, half are at most 1, and the
+     stalest is 3.'
+    """
+    s, _ = _whole("values", values), count("until", until)
+    text = (
+        f"Staleness of {plural(s.size, 'push').replace('pushs', 'pushes')}: mean {number(s.mean())}, "
+        f"standard deviation {number(s.std())}; {percent(float(np.mean(s == 0)))} are fresh, half are at "
+        f"most {number(float(np.median(s)))}, and the stalest is {s.max():,}."
+    )
+    if expected is not None:
+        p = reals("expected", expected)[: until + 1]
+        seen = np.bincount(s, minlength=p.size)[: p.size] / s.size
+        text += f" No share differs from the exact one by more than {100 * np.abs(seen - p).max():.1f} %."
+    return text
+
+
+def in_flight(learners: ArrayLike, P: int, now: int) -> Figure:
+    """The age of the gradient that each learner is working on before update `now`, and who pushes next.
+
+    `learners` says who pushes in update 0, 1, 2 and so on. The axis is as long as this list.
+
+    >>> in_flight([0, 1, 0, 1, 1], P=2, now=3)
+    <Figure size 360x91 with 0 Axes>
+    """
+    who, now = _pushers(learners, P, now)
+    ages, foot = now - _held(who, P, now), 22.0 + 14 * P
+    paper = Paper(foot + 41)
+    paper.write(24, 13, f"version {now}", bold=True)
+    words = f"learner {who[now] + 1} pushes, staleness {ages[who[now]]}"
+    paper.write(WIDTH - 8, 13, words, SMALL, "right", bold=True)
+    area = Plot(paper, Scale(0, who.size, 34, WIDTH - 12), Scale(0, 1, foot, 22))
+    y = 22 + 14 * (np.arange(P) + 0.5)
+    paper.segments(area.x(0), area.x(who.size), y, y, alpha=0.15)
+    others = np.arange(P) != who[now]
+    paper.dots(area.x(ages[others]), y[others], INK, 7)
+    paper.dots(area.x(ages[~others]), y[~others], WORK["stale" if ages[who[now]] else "used"].color, 11)
+    for learner in range(P):
+        paper.write(19, y[learner], f"{learner + 1}", SMALL, "right", middle=True)
+    area.x_axis("age in updates, one row per learner")
+    return paper.figure
+
+
+def describe_in_flight(learners: ArrayLike, P: int, now: int) -> str:
+    """What `in_flight` shows.
+
+    >>> describe_in_flight([0, 1, 0, 1, 1], P=2, now=3)
+    'Version 3. Ages of the gradients in flight, learner by learner: 0, 1. Learner 2 pushes next, staleness
+     1.'
+    """
+    who, now = _pushers(learners, P, now)
+    ages = now - _held(who, P, now)
+    return (
+        f"Version {now}. Ages of the gradients in flight, learner by learner: {', '.join(map(str, ages))}. "
+        f"Learner {who[now] + 1} pushes next, staleness {ages[who[now]]}."
+    )
+
+
+def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
+    """A model on a parabola after `now` updates, the old copies that are in flight, and its way there.
+
+    `path` holds w_0, w_1 and so on, `learners` who pushes in update 0, 1, and so on. Pink is the copy whose
+    gradient made the last step. What has left the picture is not drawn.
+
+    >>> valley([1.0, 0.5, 0.0, -0.25], [0, 1, 0], P=2, now=2)
+    <Figure size 360x300 with 0 Axes>
+    """
+    w, who, now = _track(path, learners, P, now)
+    reach = EDGE * abs(w[0])
+    paper = Paper(300)
+    stroke = VARIANT["K-async"]
+    hill = Plot(paper, Scale(-reach, reach, 24, WIDTH - 8), Scale(0, reach**2, 116, 26))
+    paper.write(24, 13, f"after {plural(now, 'update')}", bold=True)
+    paper.write(WIDTH - 8, 13, _place(w[now], reach), SMALL, "right", bold=True)
+    x = np.linspace(-reach, reach, 41)
+    hill.line(x, x**2, INKS[0], 1.0)
+    copies = w[np.unique(_held(who, P, now))]
+    seen = copies[np.abs(copies) <= reach]
+    paper.dots(hill.x(seen), hill.y(seen**2), FADED.color, 7)
+    if now and abs(used := w[now - 1 - _staleness(who, P)[now - 1]]) <= reach:
+        paper.dots(hill.x(used), hill.y(used**2), WORK["stale"].color, 9)
+    if abs(w[now]) <= reach:
+        paper.dots(hill.x(w[now]), hill.y(w[now] ** 2), stroke.color, 12)
+    y = 134.0
+    for left, color, words in (
+        (24, stroke.color, "the model"),
+        (112, FADED.color, "copies in flight"),
+        (232, WORK["stale"].color, "last one used"),
+    ):
+        paper.dots(left, y, color, 8)
+        paper.write(left + 8, y, words, SMALL, middle=True)
+    trace = Plot(paper, Scale(0, w.size - 1, 24, WIDTH - 8), Scale(-reach, reach, 260, 166))
+    paper.write(2, 157, "w", middle=True)
+    trace.y_axis([0.0, float(w[0])], ["0", number(float(w[0]))])
+    trace.x_axis("updates")
+    here = np.clip(w[: now + 1], -4 * reach, 4 * reach)
+    trace.line(np.arange(now + 1), here, Stroke(stroke.color), 1.8)
+    if abs(w[now]) <= reach:
+        paper.dots(trace.x(now), trace.y(w[now]), stroke.color, 7)
+    return paper.figure
+
+
+def describe_valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> str:
+    """What `valley` shows.
+
+    >>> describe_valley([1.0, 0.5, 0.0, -0.25], [0, 1, 0], P=2, now=2)
+    'After 2 updates w = 0, on the way from 1; it has been between 0 and 1 and has changed sign 0 times. The
+     copies in flight lie between 0 and 0.5.'
+    """
+    w, who, now = _track(path, learners, P, now)
+    so_far, copies = w[: now + 1], w[_held(who, P, now)]
+    signs = np.sign(so_far)[so_far != 0]
+    return (
+        f"After {plural(now, 'update')} w = {_short(w[now])}, on the way from {_short(w[0])}; it has been "
+        f"between {_short(so_far.min())} and {_short(so_far.max())} and has changed sign "
+        f"{plural(int((signs[1:] != signs[:-1]).sum()), 'time')}. The copies in flight lie between "
+        f"{_short(copies.min())} and {_short(copies.max())}."
+    )
+
+
+def _server(paper: Paper, time: Scale, updates: list[float], top: float, foot: float) -> None:
+    """Above the rows the versions of the server, as far as there is room, and the updates between them."""
+    paper.write(time.start, 13, "version on the server:")
+    x = time([0.0, *updates])
+    paper.segments(x[1:], x[1:], top - 16, foot, alpha=0.8)
+    for version, (left, right) in enumerate(pairwise(x)):
+        if right - left >= text_width(str(version), SMALL) + 1:
+            paper.write((left + right) / 2, top - 6, str(version), SMALL, "center")
+
+
+def _bars(paper: Paper, time: Scale, jobs: Sequence[Job], kind: str, top: float) -> None:
+    left, right = (np.rint(time([getattr(job, side) for job in jobs])) for side in ("start", "end"))
+    y = np.array([top + ROW * (job.learner + 0.5) for job in jobs])
+    # One thickness for all that is used, because words stand in it.
+    thick = 8.0 if kind == "running" else 18.0
+    paper.bar(left, np.maximum(right - 1, left + 0.6), y, kind, thick / WORK[kind].share)
+
+
+def _split(jobs: Sequence[Job]) -> tuple[list[Job], list[Job], int]:
+    """The mini-batches that were pushed, in their order, those still running, and P."""
+    if not isinstance(jobs, Sequence) or not all(isinstance(job, Job) for job in jobs):
+        raise TypeError(f"jobs must be a list of Job, such as those of a VirtualClock; got {shown(jobs)}.")
+    done = [job for job in jobs if job.fate in ("used", "stale")]
+    done.sort(key=lambda job: (job.end, job.learner))
+    if not done or any(job.fate == "cancelled" for job in jobs):
+        raise ValueError("jobs must be those of async SGD: at least one push, and nothing cancelled.")
+    if any(job.version > j for j, job in enumerate(done)):
+        raise ValueError("jobs must be those of async SGD with K = 1: every push is an update.")
+    running = [job for job in jobs if job.fate == "unfinished"]
+    return done, running, 1 + max(job.learner for job in jobs)
+
+
+def _whole(name: str, values: ArrayLike) -> Ints:
+    numbers = reals(name, values, above=0, closed=True)
+    if (numbers != np.floor(numbers)).any():
+        raise ValueError(f"{name} must hold whole numbers of at least 0.")
+    return numbers.astype(np.int64)
+
+
+def _pushers(learners: ArrayLike, P: int, now: int) -> tuple[Ints, int]:
+    who, P = _whole("learners", learners), count("P", P)
+    if who.max() >= P:
+        raise ValueError(f"P is {P}, but learners names learner {who.max()}, counted from 0.")
+    return who, count("now", now, minimum=0, maximum=who.size - 1)
+
+
+def _track(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> tuple[FloatArray, Ints, int]:
+    w = reals("path", path)
+    who = _pushers(learners, P, 0)[0]
+    if w.size != who.size + 1 or w[0] == 0:
+        raise ValueError(
+            f"path must begin at some w other than 0 and have one entry more than learners; got {w.size} "
+            f"entries for {who.size}, from {w[0]:g}."
+        )
+    return w, who, count("now", now, minimum=0, maximum=who.size)
+
+
+def _held(who: Ints, P: int, now: int) -> Ints:
+    """The version that each learner works with before update `now`, (P,): that of its last pull."""
+    held = np.zeros(P, np.int64)
+    held[who[:now]] = np.arange(1, now + 1)  # of equal indices the last one counts
+    return held
+
+
+def _staleness(who: Ints, P: int) -> Ints:
+    return np.array([j - _held(who, P, j)[learner] for j, learner in enumerate(who)])
+
+
+def _place(w: float, reach: float) -> str:
+    words = f"w = {w:.3f}" if abs(w) <= reach else f"w = {_short(w)}, off the picture"
+    return words.replace("-", "−")
+
+
+def _short(value: float) -> str:
+    return number(float(value)) if abs(value) < 1e6 else f"{value:.0e}"

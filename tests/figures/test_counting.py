@@ -1,0 +1,52 @@
+"""Facts about staircases of pushes."""
+
+import numpy as np
+import pytest
+
+from sgdrace.figures import describe_staircases, staircases
+from tests.figures.pictures import colors_of, drawn
+
+
+def test_the_line_has_the_color_of_the_variant_that_never_waits():
+    assert colors_of(drawn(staircases([[1.0, 2.0]], 1.0, 2.0))) == {"#e69f00"}
+
+
+def test_a_description_counts_until_the_end_of_the_axis():
+    assert describe_staircases([[0.5, 2.0, 3.0], [1.5]], 1.0, 2.5) == (
+        "By time 2.5 each of 2 learners has pushed between 1 and 2 times, 1.5 on average; "
+        "the line t/E[X] is at 2.5."
+    )
+
+
+def test_a_push_at_the_end_of_the_axis_counts():
+    assert "has pushed 2 times" in describe_staircases([[1.0, 2.0]], 1.0, 2.0)
+
+
+def test_only_learners_that_differ_are_named():
+    alike, unlike = staircases([[1.0], [1.0]], 1.0, 2.0), staircases([[1.0], [1.0, 1.5]], 1.0, 2.0)
+    assert ">most<" not in drawn(alike)
+    assert ">most<" in drawn(unlike) and ">fewest<" in drawn(unlike)
+
+
+def test_learners_that_have_not_pushed_yet_are_drawn():
+    assert "has pushed 0 times" in describe_staircases([[3.0], [4.0]], 1.0, 2.0)
+    drawn(staircases([[3.0], [4.0]], 1.0, 2.0))
+
+
+def test_many_pushes_take_no_more_room_than_the_eye_can_see():
+    times = np.random.default_rng(0).exponential(size=(8, 20_000)).cumsum(axis=1)
+    assert len(drawn(staircases(times, 1.0, 15_000.0))) < 8_000
+
+
+def test_bad_pushes_are_refused():
+    for pushes in (None, [], 3):
+        with pytest.raises(TypeError, match="pushes must hold the times of each learner"):
+            staircases(pushes, 1.0, 1.0)
+    with pytest.raises(ValueError, match="in the order of their times"):
+        staircases([[2.0, 1.0]], 1.0, 1.0)
+    with pytest.raises(ValueError, match="at most 8 staircases"):
+        staircases([[1.0]] * 9, 1.0, 1.0)
+    with pytest.raises(ValueError, match="mean must be a finite number above 0"):
+        describe_staircases([[1.0]], 0.0, 1.0)
+    with pytest.raises(ValueError, match="until must be a finite number above 0"):
+        describe_staircases([[1.0]], 1.0, -1.0)

@@ -1,0 +1,130 @@
+"""Facts about pictures of versions: pulls, staleness, gradients in flight, a model on a parabola."""
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.lines import Line2D
+
+from sgdrace import Constant, Exponential, simulate
+from sgdrace.figures import (
+    WORK,
+    describe_in_flight,
+    describe_pulls,
+    describe_stalenesses,
+    describe_valley,
+    in_flight,
+    pulls,
+    stalenesses,
+    valley,
+)
+from sgdrace.protocol import Job, VirtualClock, run
+from tests.figures.pictures import drawn, words_of
+
+STALE = WORK["stale"].color
+
+
+def jobs_of(law, P, updates, seed=0, variant="K-async", K=1):
+    engine = VirtualClock.of_law(law, P, seed)
+    run(variant, P, K, engine, updates)
+    return engine.jobs
+
+
+def race_of(law, P=8, updates=40):
+    race = simulate("K-async", P, 1, law, updates, seed=0)
+    return race.learner[0, :, 0], race.staleness[0, :, 0]
+
+
+def all_words(figure):
+    return [words for page, _, _ in words_of(drawn(figure)) for words, _, _ in page]
+
+
+def test_the_staleness_of_a_push_is_that_of_the_simulator():
+    text = describe_pulls(jobs_of(Exponential(), 3, 30))
+    race = simulate("K-async", 3, 1, Exponential(), 30, seed=0, common=True)
+    told = [int(s) for s in re.findall(r"staleness (\d+)", text)]
+    assert told == race.staleness[0, :, 0].tolist()
+
+
+def test_a_wide_bar_says_its_version_and_its_staleness():
+    engine = VirtualClock(P=2, draw=lambda learner: 1.0 + 2 * learner)
+    run("K-async", P=2, K=1, engine=engine, updates=5)
+    words = all_words(pulls(engine.jobs))
+    assert "from 0" in words and "s = 3" in words
+    assert "version on the server:" in words
+
+
+def test_a_narrow_bar_is_drawn_without_words():
+    words = all_words(pulls(jobs_of(Exponential(), 2, 60)))
+    assert sum(word.startswith("s = ") for word in words) < 60
+
+
+def test_constant_times_give_one_bar_of_staleness():
+    _, s = race_of(Constant(1.0), updates=400)
+    svg = drawn(stalenesses(s[8:], until=32))
+    assert re.search(r'fill-opacity=".28" stroke="none" d="([^"]*)"', svg)[1].lower().count("m") == 1
+    assert describe_stalenesses(s[8:], until=32).startswith("Staleness of 392 pushes: mean 7, standard dev")
+
+
+def test_what_lies_beyond_the_axis_of_staleness_is_said():
+    assert "10.0 % beyond the axis" in drawn(stalenesses([0] * 9 + [50], until=8))
+    assert "beyond" not in drawn(stalenesses([0] * 9 + [8], until=8))
+
+
+def test_many_stalenesses_share_bars():
+    assert len(drawn(stalenesses(np.arange(1000), until=999))) < 6_000
+
+
+def test_expected_shares_are_compared():
+    text = describe_stalenesses([0, 0, 1, 1], until=2, expected=[0.6, 0.4])
+    assert text.endswith("No share differs from the exact one by more than 10.0 %.")
+    assert "exponential law, exact" in drawn(stalenesses([0, 0, 1, 1], until=2, expected=[0.6, 0.4]))
+
+
+def test_the_age_of_the_pusher_is_the_staleness_of_the_simulator():
+    who, s = race_of(Exponential())
+    for now in range(who.size):
+        assert describe_in_flight(who, 8, now).endswith(f"staleness {s[now]}.")
+        assert f"learner {who[now] + 1} pushes, staleness {s[now]}" in all_words(in_flight(who, 8, now))
+
+
+def test_the_copy_that_made_the_last_step_is_that_of_the_simulator():
+    who, s = race_of(Exponential())
+    path = np.linspace(1.0, 0.2, who.size + 1)  # all different, so that a place names a version
+    for now in (1, 17, 40):
+        pink = [line for line in valley(path, who, 8, now).findobj(Line2D) if line.get_color() == STALE]
+        w = path[now - 1 - s[now - 1]]
+        assert pink[0].get_xdata() == pytest.approx(24 + (352 - 24) * (w / 1.6 + 1) / 2)
+
+
+def test_what_has_left_the_parabola_is_said():
+    assert "w = −3, off the picture" in all_words(valley([1.0, -3.0], [0], 1, 1))
+    assert "w = −1e+09, off the picture" in all_words(valley([1.0, -1e9], [0], 1, 1))
+
+
+def test_the_way_is_told():
+    text = describe_valley([1.0, -0.5, 0.25, -0.1], [0, 0, 0], 1, 3)
+    assert "has changed sign 3 times" in text and "between -0.5 and 1" in text
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(TypeError, match="jobs must be a list of Job"):
+        pulls([1, 2])
+    with pytest.raises(ValueError, match="at least one push, and nothing cancelled"):
+        pulls([])
+    with pytest.raises(ValueError, match="at least one push, and nothing cancelled"):
+        pulls(jobs_of(Exponential(), 4, 3, variant="K-sync", K=2))
+    with pytest.raises(ValueError, match="K = 1"):
+        pulls([Job(0, 5, 0.0, 1.0, "used")])
+    with pytest.raises(ValueError, match="whole numbers"):
+        stalenesses([0.5], until=4)
+    with pytest.raises(ValueError, match="until must be at least 1"):
+        stalenesses([1], until=0)
+    with pytest.raises(ValueError, match="learners names learner 2"):
+        in_flight([0, 2], P=2, now=0)
+    with pytest.raises(ValueError, match="now must be between 0 and 1"):
+        in_flight([0, 1], P=2, now=2)
+    with pytest.raises(ValueError, match="path must begin at some w other than 0"):
+        valley([1.0, 0.5], [0, 0], P=1, now=0)
+    with pytest.raises(ValueError, match="path must begin at some w other than 0"):
+        valley([0.0, 0.0], [0], P=1, now=0)
