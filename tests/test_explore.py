@@ -346,7 +346,7 @@ def test_a_prediction_answers_what_was_picked_and_nothing_before():
     pick(radio, 1)
     assert "<strong>Yes: 2.7 s.</strong> Stragglers &amp; co." in visible(shown.widget)
     pick(radio, 0)
-    assert "<strong>Not 1 s, but 2.7 s.</strong>" in visible(shown.widget)
+    assert "<strong>No: 2.7 s.</strong>" in visible(shown.widget)
 
 
 def test_each_option_can_have_its_own_reason(building):

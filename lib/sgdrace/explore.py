@@ -523,7 +523,7 @@ def _check_prediction(
 
 def _feedback(option: str, answer: str, why: str | Mapping[str, str]) -> str:
     right = option == answer
-    verdict = f"Yes: {answer}." if right else f"Not {option}, but {answer}."
+    verdict = f"Yes: {answer}." if right else f"No: {answer}."
     reason = why if isinstance(why, str) else why[option]
     kind = "right" if right else "wrong"
     return f'<p class="predict-{kind}"><strong>{escape(verdict)}</strong> {escape(reason)}</p>'
