@@ -75,10 +75,23 @@ def test_many_stalenesses_share_bars():
     assert len(drawn(stalenesses(np.arange(1000), until=999))) < 6_000
 
 
+def test_a_shared_bar_stands_on_both_sides_of_its_middle():
+    svg = drawn(stalenesses([39] * 10, until=160))
+    left, width = map(float, re.search(r'd="M([\d.]+) [\d.]+v[\d.]+h([\d.]+)', svg).groups())
+    mean = float(re.search(r'stroke-dasharray="[^"]*" d="M([\d.]+)', svg)[1])
+    assert width > 5 and left + width / 2 == pytest.approx(mean, abs=0.2)
+
+
+def test_the_share_of_fresh_gradients_is_said():
+    assert "fresh 40.0 %, stalest 1,234" in all_words(stalenesses([0, 0, 1, 2, 1_234], until=8))
+
+
 def test_expected_shares_are_compared():
     text = describe_stalenesses([0, 0, 1, 1], until=2, expected=[0.6, 0.4])
-    assert text.endswith("No share differs from the exact one by more than 10.0 %.")
-    assert "exponential law, exact" in drawn(stalenesses([0, 0, 1, 1], until=2, expected=[0.6, 0.4]))
+    assert text.endswith(
+        "No share differs from that of the geometric law by more than 10.0 percentage points."
+    )
+    assert "geometric law, exact" in drawn(stalenesses([0, 0, 1, 1], until=2, expected=[0.6, 0.4]))
 
 
 def test_the_age_of_the_pusher_is_the_staleness_of_the_simulator():
@@ -92,14 +105,29 @@ def test_the_copy_that_made_the_last_step_is_that_of_the_simulator():
     who, s = race_of(Exponential())
     path = np.linspace(1.0, 0.2, who.size + 1)  # all different, so that a place names a version
     for now in (1, 17, 40):
-        pink = [line for line in valley(path, who, 8, now).findobj(Line2D) if line.get_color() == STALE]
+        color = STALE if s[now - 1] else WORK["used"].color
+        used = [line for line in valley(path, who, 8, now).findobj(Line2D) if line.get_color() == color]
         w = path[now - 1 - s[now - 1]]
-        assert pink[0].get_xdata() == pytest.approx(24 + (352 - 24) * (w / 1.6 + 1) / 2)
+        assert used[0].get_xdata() == pytest.approx(24 + (352 - 24) * (w / 1.6 + 1) / 2)
 
 
 def test_what_has_left_the_parabola_is_said():
     assert "w = −3, off the picture" in all_words(valley([1.0, -3.0], [0], 1, 1))
     assert "w = −1e+09, off the picture" in all_words(valley([1.0, -1e9], [0], 1, 1))
+
+
+def test_an_arrow_points_to_a_model_that_has_left_the_parabola():
+    for w, tip in ((-3.0, 24.0), (3.0, 352.0)):
+        lines = [line for line in valley([1.0, w], [0], 1, 1).findobj(Line2D) if line.get_linewidth() == 2.4]
+        assert len(lines) == 4 and lines[0].get_xdata()[1] == tip
+    assert not [line for line in valley([1.0, 0.5], [0], 1, 1).findobj(Line2D) if line.get_linewidth() == 2.4]
+
+
+def test_a_fresh_gradient_is_not_called_stale():
+    assert "last one used, fresh" in all_words(valley([1.0, 0.5], [0], 1, 1))
+    assert "last one used, stale" in all_words(valley([1.0, 0.5, 0.0], [0, 1], 2, 2))
+    assert describe_valley([1.0, 0.5, 0.0], [0, 1], 2, 2).endswith("last was that of w = 1, stale.")
+    assert describe_valley([1.0, 0.5, 0.0], [0, 1], 2, 1).endswith("last was that of w = 1, fresh.")
 
 
 def test_the_way_is_told():

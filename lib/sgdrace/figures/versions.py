@@ -100,33 +100,37 @@ def describe_pulls(jobs: Sequence[Job]) -> str:
 def stalenesses(values: ArrayLike, until: int, expected: ArrayLike | None = None) -> Figure:
     """How often each staleness occurred, up to `until`, with the mean marked.
 
-    Dots are the shares `expected` of staleness 0, 1, 2 and so on.
+    Where there are many, neighbors share a bar, which then shows the mean of their shares. Dots are the
+    shares `expected` of staleness 0, 1, 2 and so on.
 
     >>> stalenesses([0, 3, 1, 0, 2, 1], until=8)
     <Figure size 360x208 with 0 Axes>
     """
     s, until = _whole("values", values), count("until", until)
-    width = -(-(until + 1) // BARS)  # stalenesses that share a bar
-    edges = np.arange(0, until + 1 + width, width)
-    share = np.histogram(s, np.append(edges, np.inf))[0][:-1] / (s.size * width)
+    half = -(-(until + 1 - BARS) // (2 * BARS))  # a bar stands for its middle and so many on either side
+    middles = np.arange(0, until + 1 + half, 2 * half + 1)
+    low, high = np.maximum(middles - half, 0), middles + half
+    share = np.histogram(s, [*low, high[-1] + 1, np.inf])[0][:-1] / (s.size * (high - low + 1))
     dots = np.empty(0) if expected is None else reals("expected", expected)[: until + 1]
-    high = 1.12 * max(share.max(), dots.max(initial=0.0), 1e-9)
-    beyond = float(np.mean(s > edges[-1] - 1))
-    area = plot(208, (-0.5, float(edges[-1]) - 0.5), (0.0, high), top=22 + 2 * LINE)
+    top = 1.12 * max(share.max(), dots.max(initial=0.0), 1e-9)
+    beyond = float(np.mean(s > high[-1]))
+    lines = 3 if dots.size else 2
+    area = plot(176 + LINE * lines, (-0.5, high[-1] + 0.5), (0.0, top), top=22 + LINE * lines)
     area.paper.write(8, 13, f"mean {s.mean():.2f}, standard deviation {s.std():.2f}", bold=True)
-    if dots.size:
-        area.paper.dots(12, 25, VARIANT["K-async"].color, 5)
-        area.paper.write(20, 29, "exponential law, exact", SMALL)
+    area.paper.write(8, 29, f"fresh {100 * np.mean(s == 0):.1f} %, stalest {s.max():,}", SMALL)
     if beyond > 0:
         area.paper.write(WIDTH - 8, 29, f"{100 * beyond:.1f} % beyond the axis", SMALL, "right")
+    if dots.size:
+        area.paper.dots(12, 41, VARIANT["K-async"].color, 5)
+        area.paper.write(20, 45, "geometric law, exact", SMALL)
     area.x_axis("staleness s")
-    left, right = area.x(edges[:-1] - 0.5), area.x(edges[1:] - 0.5)
+    left, right = area.x(low - 0.5), area.x(high + 0.5)
     boxes = np.column_stack([left + 0.3, area.y(share), right - 0.3, np.full(left.shape, area.y.start)])
     area.paper.boxes(boxes[share > 0].round(1), INK, 0.28)
     if dots.size:
         r = np.arange(dots.size)[:: max(1, dots.size // 40)]
         area.paper.dots(area.x(r), area.y(dots[r]), VARIANT["K-async"].color, 4)
-    area.mean_line(float(s.mean()), high)
+    area.mean_line(float(s.mean()), top)
     return area.paper.figure
 
 
@@ -146,7 +150,8 @@ def describe_stalenesses(values: ArrayLike, until: int, expected: ArrayLike | No
     if expected is not None:
         p = reals("expected", expected)[: until + 1]
         seen = np.bincount(s, minlength=p.size)[: p.size] / s.size
-        text += f" No share differs from the exact one by more than {100 * np.abs(seen - p).max():.1f} %."
+        most = 100 * np.abs(seen - p).max()
+        text += f" No share differs from that of the geometric law by more than {most:.1f} percentage points."
     return text
 
 
@@ -156,11 +161,11 @@ def in_flight(learners: ArrayLike, P: int, now: int) -> Figure:
     `learners` says who pushes in update 0, 1, 2 and so on. The axis is as long as this list.
 
     >>> in_flight([0, 1, 0, 1, 1], P=2, now=3)
-    <Figure size 360x91 with 0 Axes>
+    <Figure size 360x111 with 0 Axes>
     """
     who, now = _pushers(learners, P, now)
     ages, foot = now - _held(who, P, now), 22.0 + 14 * P
-    paper = Paper(foot + 41)
+    paper = Paper(foot + 41 + LINE + 4)
     paper.write(24, 13, f"version {now}", bold=True)
     words = f"learner {who[now] + 1} pushes, staleness {ages[who[now]]}"
     paper.write(WIDTH - 8, 13, words, SMALL, "right", bold=True)
@@ -173,6 +178,11 @@ def in_flight(learners: ArrayLike, P: int, now: int) -> Figure:
     for learner in range(P):
         paper.write(19, y[learner], f"{learner + 1}", SMALL, "right", middle=True)
     area.x_axis("age in updates, one row per learner")
+    entries = [
+        (34.0, WORK["used"].color, "next push, fresh"),
+        (184.0, WORK["stale"].color, "next push, stale"),
+    ]
+    _key(paper, paper.height - 8, entries, 11)
     return paper.figure
 
 
@@ -194,8 +204,8 @@ def describe_in_flight(learners: ArrayLike, P: int, now: int) -> str:
 def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
     """A model on a parabola after `now` updates, the old copies that are in flight, and its way there.
 
-    `path` holds w_0, w_1 and so on, `learners` who pushes in update 0, 1, and so on. Pink is the copy whose
-    gradient made the last step. What has left the picture is not drawn.
+    `path` holds w_0, w_1 and so on, `learners` who pushes in update 0, 1, and so on. Green or pink is the
+    copy whose gradient made the last step. An arrow shows where a model has left the picture.
 
     >>> valley([1.0, 0.5, 0.0, -0.25], [0, 1, 0], P=2, now=2)
     <Figure size 360x300 with 0 Axes>
@@ -212,18 +222,18 @@ def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
     copies = w[np.unique(_held(who, P, now))]
     seen = copies[np.abs(copies) <= reach]
     paper.dots(hill.x(seen), hill.y(seen**2), FADED.color, 7)
-    if now and abs(used := w[now - 1 - _staleness(who, P)[now - 1]]) <= reach:
-        paper.dots(hill.x(used), hill.y(used**2), WORK["stale"].color, 9)
+    kind, used = _last_used(w, who, P, now)
     if abs(w[now]) <= reach:
         paper.dots(hill.x(w[now]), hill.y(w[now] ** 2), stroke.color, 12)
-    y = 134.0
-    for left, color, words in (
-        (24, stroke.color, "the model"),
-        (112, FADED.color, "copies in flight"),
-        (232, WORK["stale"].color, "last one used"),
-    ):
-        paper.dots(left, y, color, 8)
-        paper.write(left + 8, y, words, SMALL, middle=True)
+    else:
+        side = np.sign(w[now])
+        _arrow(paper, float(hill.x(side * reach)), 32.0, (side, 0.0))
+    if abs(used) <= reach:  # above the model, which may be close
+        paper.dots(hill.x(used), hill.y(used**2), WORK[kind].color, 7)
+    entries = [(24.0, stroke.color, "the model"), (108.0, FADED.color, "copies in flight")]
+    if now:
+        entries.append((222.0, WORK[kind].color, f"last one used, {'fresh' if kind == 'used' else kind}"))
+    _key(paper, 134.0, entries, 8)
     trace = Plot(paper, Scale(0, w.size - 1, 24, WIDTH - 8), Scale(-reach, reach, 260, 166))
     paper.write(2, 157, "w", middle=True)
     trace.y_axis([0.0, float(w[0])], ["0", number(float(w[0]))])
@@ -232,6 +242,8 @@ def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
     trace.line(np.arange(now + 1), here, Stroke(stroke.color), 1.8)
     if abs(w[now]) <= reach:
         paper.dots(trace.x(now), trace.y(w[now]), stroke.color, 7)
+    else:
+        _arrow(paper, float(trace.x(now)), float(trace.y(side * reach)), (0.0, -side))
     return paper.figure
 
 
@@ -240,16 +252,18 @@ def describe_valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> s
 
     >>> describe_valley([1.0, 0.5, 0.0, -0.25], [0, 1, 0], P=2, now=2)
     'After 2 updates w = 0, on the way from 1; it has been between 0 and 1 and has changed sign 0 times. The
-     copies in flight lie between 0 and 0.5.'
+     copies in flight lie between 0 and 0.5. The gradient used last was that of w = 1, stale.'
     """
     w, who, now = _track(path, learners, P, now)
     so_far, copies = w[: now + 1], w[_held(who, P, now)]
     signs = np.sign(so_far)[so_far != 0]
+    kind, used = _last_used(w, who, P, now)
+    last = f" The gradient used last was that of w = {_short(used)}, {'fresh' if kind == 'used' else kind}."
     return (
         f"After {plural(now, 'update')} w = {_short(w[now])}, on the way from {_short(w[0])}; it has been "
         f"between {_short(so_far.min())} and {_short(so_far.max())} and has changed sign "
         f"{plural(int((signs[1:] != signs[:-1]).sum()), 'time')}. The copies in flight lie between "
-        f"{_short(copies.min())} and {_short(copies.max())}."
+        f"{_short(copies.min())} and {_short(copies.max())}.{last if now else ''}"
     )
 
 
@@ -319,6 +333,29 @@ def _held(who: Ints, P: int, now: int) -> Ints:
 
 def _staleness(who: Ints, P: int) -> Ints:
     return np.array([j - _held(who, P, j)[learner] for j, learner in enumerate(who)])
+
+
+def _last_used(w: FloatArray, who: Ints, P: int, now: int) -> tuple[str, float]:
+    """The kind of the gradient of the last update and its model; before the first, one off the picture."""
+    if not now:
+        return "used", np.inf
+    s = _staleness(who[:now], P)[-1]
+    return ("stale" if s else "used"), float(w[now - 1 - s])
+
+
+def _key(paper: Paper, y: float, entries: Sequence[tuple[float, str, str]], size: float) -> None:
+    """What the colors of dots mean: (left, color, words)."""
+    for left, color, words in entries:
+        paper.dots(left, y, color, size)
+        paper.write(left + 9, y, words, SMALL, middle=True)
+
+
+def _arrow(paper: Paper, x: float, y: float, way: tuple[float, float]) -> None:
+    """An arrow whose tip is at x and y."""
+    (right, down), stroke = way, Stroke(VARIANT["K-async"].color)
+    paper.line([x - 16 * right, x], [y - 16 * down, y], stroke, 2.4)
+    barbs = [(x - 6 * right + turn * down, y - 6 * down + turn * right) for turn in (5, -5)]
+    paper.line([barbs[0][0], x, barbs[1][0]], [barbs[0][1], y, barbs[1][1]], stroke, 2.4)
 
 
 def _place(w: float, reach: float) -> str:
