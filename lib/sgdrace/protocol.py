@@ -77,27 +77,35 @@ def run(
     [1.0, 1.0, 2.0, 2.0]
     """
     variant, P, K = variant_P_K(variant, P, K)
-    sync, batch = variant.endswith("-sync"), "batch" in variant
-    history = []
+    updates = count("updates", updates)
+    sync = variant.endswith("-sync")
+    batch = "batch" in variant
+    history: list[Update] = []
     for learner in range(P):
         engine.start(learner, 0, w)
-    for j in range(count("updates", updates)):  # update j turns w_j into w_{j+1}
+    # Update j turns w_j into w_{j+1}.
+    for j in range(updates):
         pushes: list[Push] = []
         waiting = []
         while len(pushes) < K:
             push = engine.next()
-            if push.gradient is None:  # a new learner in place of one that died
+            # One died; another took its place.
+            if push.gradient is None:
                 engine.start(push.learner, j, w)
-            elif not (sync and push.version < j):  # else an echo of a cancelled mini-batch
+            # No echo of a cancelled mini-batch.
+            elif not sync or push.version == j:
                 pushes.append(push)
                 if batch and len(pushes) < K:
-                    engine.start(push.learner, j, w)  # goes on at once with the current model
+                    engine.start(push.learner, j, w)
                 else:
                     waiting.append(push.learner)
         w = step(w, pushes)
-        history.append(Update(engine.now(), pushes))
-        for learner in range(P) if sync else waiting:
-            engine.start(learner, j + 1, w)  # in the sync variants this cancels who is still running
+        now = engine.now()
+        history.append(Update(now, pushes))
+        again = range(P) if sync else waiting
+        # Who is still running is cancelled.
+        for learner in again:
+            engine.start(learner, j + 1, w)
     return history
 
 

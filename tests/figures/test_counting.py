@@ -12,7 +12,7 @@ def test_the_line_has_the_color_of_the_variant_that_never_waits():
 
 
 def test_a_description_counts_until_the_end_of_the_axis():
-    assert describe_staircases([[0.5, 2.0, 3.0], [1.5]], 1.0, 2.5) == (
+    assert describe_staircases([[0.5, 2.0, 3.0], [1.5, 4.0]], 1.0, 2.5) == (
         "By time 2.5 each of 2 learners has pushed between 1 and 2 times, 1.5 on average; "
         "the line t/E[X] is at 2.5."
     )
@@ -23,9 +23,22 @@ def test_a_push_at_the_end_of_the_axis_counts():
 
 
 def test_only_learners_that_differ_are_named():
-    alike, unlike = staircases([[1.0], [1.0]], 1.0, 2.0), staircases([[1.0], [1.0, 1.5]], 1.0, 2.0)
+    alike = staircases([[1.0, 3.0], [1.0, 3.0]], 1.0, 2.0)
+    unlike = staircases([[1.0, 3.0], [1.0, 1.5, 3.0]], 1.0, 2.0)
     assert ">most<" not in drawn(alike)
     assert ">most<" in drawn(unlike) and ">fewest<" in drawn(unlike)
+
+
+def test_a_count_reads_as_english():
+    assert "has pushed 1 time;" in describe_staircases([[1.0, 3.0], [1.5, 3.0]], 1.0, 2.0)
+    steps = np.arange(1, 2001) / 1000
+    assert "has pushed 1,000 times;" in describe_staircases([steps, steps], 0.001, 1.0)
+
+
+def test_one_staircase_is_darker_than_the_others():
+    pale = 'stroke-opacity=".4"'
+    assert pale not in drawn(staircases([[1.0, 3.0]], 1.0, 2.0))
+    assert pale in drawn(staircases([[1.0, 3.0], [1.5, 3.0]], 1.0, 2.0))
 
 
 def test_learners_that_have_not_pushed_yet_are_drawn():
@@ -46,6 +59,8 @@ def test_bad_pushes_are_refused():
         staircases([[2.0, 1.0]], 1.0, 1.0)
     with pytest.raises(ValueError, match="at most 8 staircases"):
         staircases([[1.0]] * 9, 1.0, 1.0)
+    with pytest.raises(ValueError, match="end at 1, before until = 2"):
+        staircases([[3.0], [1.0]], 1.0, 2.0)
     with pytest.raises(ValueError, match="mean must be a finite number above 0"):
         describe_staircases([[1.0]], 0.0, 1.0)
     with pytest.raises(ValueError, match="until must be a finite number above 0"):

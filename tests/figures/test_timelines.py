@@ -19,7 +19,7 @@ def paths(svg, color):
 
 def test_a_timeline_of_k_sync_has_cancelled_and_no_stale_work():
     svg = drawn(timeline(log_of("K-sync")))
-    assert len(paths(svg, STALE)) == KEY
+    assert not paths(svg, STALE)
     assert len(paths(svg, CANCELLED)) == len(paths(svg, USED)) == 1 + KEY
 
 
@@ -41,6 +41,14 @@ def test_the_heading_says_variant_k_and_the_number_of_updates(variant):
 def test_the_key_says_the_share_of_each_kind():
     ((words, _, _),) = words_of(drawn(timeline(JobLog.of_rounds([[1.0, 2.0], [2.0, 1.0]]))))
     assert {"used 75 %", "idle 25 %", "cancelled 0 %"} <= {text for text, _, _ in words}
+
+
+def test_the_key_tells_stale_work_only_where_there_can_be_some():
+    for variant in VARIANTS:
+        svg = drawn(timeline(log_of(variant)))
+        assert (">used fresh " in svg and ">used stale " in svg) == variant.endswith("-async")
+    svg = drawn(timeline([log_of(variant) for variant in VARIANTS]))
+    assert ">used fresh<" in svg and ">used stale<" in svg
 
 
 def test_bars_are_as_long_as_their_jobs():

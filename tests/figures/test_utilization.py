@@ -21,6 +21,16 @@ def test_only_kinds_that_occur_are_in_the_key():
     assert ">used<" in svg and ">idle<" in svg and ">stale<" not in svg
 
 
+def test_a_share_that_cannot_be_seen_is_not_in_the_key():
+    svg = drawn(shares({"x": {"used": 0.9, "running": 0.0003, "idle": 0.0997}}))
+    assert ">running<" not in svg
+
+
+def test_where_work_is_stale_the_key_says_that_both_kinds_were_used():
+    svg = drawn(shares({"x": {"used": 0.6, "stale": 0.4}}))
+    assert ">used fresh<" in svg and ">used stale<" in svg
+
+
 def test_a_part_too_narrow_for_words_has_none():
     svg = drawn(shares({"P = 2": {"used": 0.98, "idle": 0.02}}))
     assert ">98 %<" in svg and ">2 %<" not in svg

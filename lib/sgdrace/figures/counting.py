@@ -16,6 +16,7 @@ from sgdrace.figures.canvas import (
     Scale,
     number,
     plot,
+    plural,
     tick_margin,
     tick_words,
 )
@@ -29,9 +30,10 @@ LINE_NAME = "t/E[X]"
 def staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> Figure:
     """N(t), how many mini-batches each learner has finished by t, and the line t/E[X] that they follow.
 
-    `pushes` holds, for each learner, the increasing times at which it finished one; `mean` is E[X].
+    `pushes` holds, for each learner, the increasing times at which it finished one, up to `until` or beyond;
+    `mean` is E[X]. The first staircase is drawn darker, so that an eye can follow it.
 
-    >>> staircases([[0.5, 2.0], [1.5, 1.8]], mean=1.0, until=2.0)
+    >>> staircases([[0.5, 2.0], [1.5, 2.0]], mean=1.0, until=2.0)
     <Figure size 360x224 with 0 Axes>
     """
     rows, mean, end = _checked(pushes, mean, until)
@@ -44,9 +46,16 @@ def staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> Figure
     area = plot(224, (0.0, end), (0.0, top), left, room, y_name="N(t), pushes of one learner")
     area.x_axis("t, time")
     area.y_axis(ticks)
-    for row in rows:
+    for row in reversed(rows):
+        dark = row is rows[0]
         t, n = _steps(row, end, STEP * end / (area.x.stop - area.x.start))
-        area.paper.line(np.rint(area.x(t)), np.rint(2 * area.y(n)) / 2, INKS[0], 1.0, alpha=0.6)
+        area.paper.line(
+            np.rint(area.x(t)),
+            np.rint(2 * area.y(n)) / 2,
+            INKS[0],
+            1.8 if dark else 1.0,
+            alpha=1.0 if dark else 0.4,
+        )
     area.line([0.0, end], [0.0, end / mean], VARIANT["K-batch-async"], 2.6)
     marks = [End(end, end / mean, LINE_NAME, VARIANT["K-batch-async"].color, bold=True)]
     if len(rows) > 1 and max(ends) > min(ends):
@@ -58,12 +67,12 @@ def staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> Figure
 def describe_staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> str:
     """What `staircases` shows.
 
-    >>> describe_staircases([[0.5, 2.0], [1.5, 1.8]], mean=1.0, until=2.0)
+    >>> describe_staircases([[0.5, 2.0], [1.5, 2.0]], mean=1.0, until=2.0)
     'By time 2 each of 2 learners has pushed 2 times; the line t/E[X] is at 2.'
     """
     rows, mean, end = _checked(pushes, mean, until)
     ends = [_count(row, end) for row in rows]
-    each = f"{min(ends)} times"
+    each = plural(min(ends), "time")
     if max(ends) > min(ends):
         each = f"between {min(ends):,} and {max(ends):,} times, {number(float(np.mean(ends)))} on average"
     return (
@@ -93,4 +102,7 @@ def _checked(pushes: Sequence[ArrayLike], mean: float, until: float) -> tuple[li
     for row in rows:
         if (np.diff(row) < 0).any():
             raise ValueError("the pushes of a learner must come in the order of their times.")
-    return rows, real("mean", mean, above=0), real("until", until, above=0)
+    mean, until = real("mean", mean, above=0), real("until", until, above=0)
+    if (known := min(float(row[-1]) for row in rows)) < until:
+        raise ValueError(f"the pushes of one learner end at {known:g}, before until = {until:g}.")
+    return rows, mean, until

@@ -51,7 +51,7 @@ def timeline(logs: JobLog | Sequence[JobLog], until: float | None = None) -> Fig
     end = _common_end(many, until)
     pitch = _pitch(many[0].P, 150.0) if len(many) == 1 else _pitch(max(log.P for log in many), 64.0)
     rows = sum(pitch * log.P + HEAD + 5 for log in many) - 5
-    paper = Paper(rows + FOOT + (2 * LINE + 6 if len(many) == 1 else LINE + 6))
+    paper = Paper(rows + FOOT + 2 * LINE + 6)
     numbered = len(many) == 1 and pitch >= 12
     time = Scale(0.0, end, 24.0 if numbered else MARGIN, WIDTH - MARGIN)
     tops = stacked(many, pitch, 5)
@@ -61,7 +61,7 @@ def timeline(logs: JobLog | Sequence[JobLog], until: float | None = None) -> Fig
     if numbered:
         _number_rows(paper, many[0].P, HEAD, pitch)
     Plot(paper, time, Scale(0, 1, rows, 0)).x_axis("time, one row per learner")
-    _key(paper, many[0].shares(end) if len(many) == 1 else None)
+    _key(paper, many, end)
     return paper.figure
 
 
@@ -204,14 +204,17 @@ def _number_rows(paper: Paper, P: int, top: float, pitch: float) -> None:
         paper.write(19, top + pitch * (learner + 0.5), f"{learner + 1}", SMALL, "right", middle=True)
 
 
-def _key(paper: Paper, shares: dict[str, float] | None) -> None:
+def _key(paper: Paper, logs: Sequence[JobLog], end: float) -> None:
     """What the bars mean, and for one race what share of the time each took."""
-    if shares is None:
-        columns = (8.0, 72.0, 136.0, 226.0, 306.0)
-        paper.key(paper.height - 8, [(kind, kind) for kind in KINDS], columns)
-        return
-    entries = [(kind, f"{kind} {percent(shares[kind])}") for kind in KINDS]
-    paper.key(paper.height - 8 - LINE, entries, (24, 134, 238))
+    names = {kind: kind for kind in KINDS}
+    if all(log.variant.endswith("-sync") for log in logs):
+        del names["stale"]  # nothing ever is
+    else:
+        names |= {"used": "used fresh", "stale": "used stale"}
+    if len(logs) == 1:
+        shares = logs[0].shares(end)
+        names = {kind: f"{name} {percent(shares[kind])}" for kind, name in names.items()}
+    paper.key(paper.height - 8 - LINE, [*names.items()], (8, 132, 256))
 
 
 def _checked(logs: JobLog | Sequence[JobLog]) -> list[JobLog]:

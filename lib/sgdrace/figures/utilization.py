@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sgdrace.arguments import shown
-from sgdrace.figures.canvas import DARK, INK, SMALL, WIDTH, WORK, Paper, percent
+from sgdrace.figures.canvas import DARK, INK, LINE, SMALL, WIDTH, WORK, Paper, percent
 from sgdrace.figures.labels import text_width
 from sgdrace.figures.work import KINDS
 from sgdrace.race import Utilization
@@ -14,6 +14,7 @@ from sgdrace.race import Utilization
 PITCH = 32.0
 BAR = 22.0
 WIDEST = 140.0  # a name may take this much of the width
+LEAST = 0.005  # a smaller share is not seen, so it is not named either
 
 Shares = Mapping[str, float] | Utilization
 
@@ -29,16 +30,20 @@ def shares(cases: Mapping[str, Shares]) -> Figure:
     """
     checked = _checked(cases)
     left = 12.0 + max(text_width(name) for name in checked)
-    paper = Paper(len(checked) * PITCH + 24)
+    names = _names(checked)
+    widths = [text_width(name, SMALL) + 34 for name in names.values()]
+    wide = sum(widths) > WIDTH
+    paper = Paper(len(checked) * PITCH + 24 + LINE * wide)
     for row, (name, parts) in enumerate(checked.items()):
         middle = (row + 0.5) * PITCH
         paper.write(left - 8, middle, name, anchor="right", middle=True)
         _bar(paper, parts, left, middle)
-    kinds = [kind for kind in KINDS if any(parts[kind] for parts in checked.values())]
-    widths = [text_width(kind, SMALL) + 34 for kind in kinds]
+    if wide:  # then the key has two lines
+        paper.key(paper.height - 9 - LINE, [*names.items()], (24, 144, 250), even=True)
+        return paper.figure
     begin = max(2.0, min(left, WIDTH - sum(widths)))
     columns = begin + np.cumsum([0.0, *widths[:-1]])
-    paper.key(paper.height - 9, [(kind, kind) for kind in kinds], columns.tolist(), even=True)
+    paper.key(paper.height - 9, [*names.items()], columns.tolist(), even=True)
     return paper.figure
 
 
@@ -49,10 +54,18 @@ def describe_shares(cases: Mapping[str, Shares]) -> str:
     "Shares of the learners' time: P = 2, 75 % used, 25 % idle."
     """
     words = (
-        f"{name}, {', '.join(f'{percent(share)} {kind}' for kind, share in parts.items() if share >= 0.005)}"
+        f"{name}, {', '.join(f'{percent(share)} {kind}' for kind, share in parts.items() if share >= LEAST)}"
         for name, parts in _checked(cases).items()
     )
     return f"Shares of the learners' time: {'; '.join(words)}."
+
+
+def _names(cases: Mapping[str, dict[str, float]]) -> dict[str, str]:
+    """What the key calls each kind of work that is seen."""
+    names = {kind: kind for kind in KINDS if any(parts[kind] >= LEAST for parts in cases.values())}
+    if "stale" in names:
+        names |= {"used": "used fresh", "stale": "used stale"}
+    return names
 
 
 def _bar(paper: Paper, parts: dict[str, float], left: float, middle: float) -> None:
