@@ -85,10 +85,11 @@
     const said = box.querySelector(".predict-answer");
     const result = { kind: "prediction", states: 0, wrong: [], texts: [], sizes: [answers.length] };
     if (said.textContent) result.wrong.push("answered before it was asked");
+    const shown = () => said.querySelector(".widget-html-content");
     for (let i = 0; i < answers.length; i++) {
+      const old = shown(); // two wrong options may be answered in the same words
       move(box.querySelector(".widget-radio-box"), i);
-      const shown = () => said.querySelector(".widget-html-content");
-      const took = await until(() => shown() && shown().innerHTML === answers[i]);
+      const took = await until(() => shown() && shown() !== old && shown().innerHTML === answers[i]);
       result.states += 1;
       if (took === null) result.wrong.push(String(i));
       else result.texts.push(said.textContent);
