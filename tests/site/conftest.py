@@ -97,6 +97,21 @@ def addresses():
         server.server_close()
 
 
+# In the page: how long after a key press the explorer that has the focus shows another frame.
+STOPWATCH = """() => {
+  window.latencies = [];
+  document.addEventListener('keydown', () => {
+    const began = performance.now();
+    const frames = document.activeElement.closest('.explorer').querySelector('.explorer-frames');
+    const watch = new MutationObserver(() => {
+      watch.disconnect();
+      requestAnimationFrame(() => window.latencies.push(performance.now() - began));
+    });
+    watch.observe(frames, {subtree: true, childList: true, characterData: true});
+  }, true);
+}"""
+
+
 class Reader:
     """A page in the browser that remembers what went wrong on it."""
 

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from tests.site.conftest import ROOT
+from tests.site.conftest import ROOT, STOPWATCH
 
 TOKEN = "only-on-this-machine"
 
@@ -56,19 +56,6 @@ RUN_ALL = """async () => {
   await session.ready;
   await session.session.kernel.info;
   await jupyterapp.commands.execute('notebook:run-all-cells');
-}"""
-
-STOPWATCH = """() => {
-  const frames = document.querySelector('.explorer-frames');
-  window.latencies = [];
-  document.addEventListener('keydown', () => {
-    const began = performance.now();
-    const watch = new MutationObserver(() => {
-      watch.disconnect();
-      requestAnimationFrame(() => window.latencies.push(performance.now() - began));
-    });
-    watch.observe(frames, {subtree: true, childList: true, characterData: true});
-  }, true);
 }"""
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.conftest import AXE, PAGES, SITES
+from tests.site.conftest import AXE, PAGES, SITES, STOPWATCH
 
 HERE = Path(__file__).parent
 SCREENS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
@@ -115,20 +115,6 @@ def test_a_slider_that_is_dragged_faster_than_frames_appear_ends_at_the_right_on
             if slowly:
                 wanted = frames.locator(".widget-html-content").inner_html()
         assert frames.locator(".widget-html-content").inner_html() == wanted
-
-
-STOPWATCH = """() => {
-  window.latencies = [];
-  document.addEventListener('keydown', () => {
-    const began = performance.now();
-    const frames = document.activeElement.closest('.explorer').querySelector('.explorer-frames');
-    const watch = new MutationObserver(() => {
-      watch.disconnect();
-      requestAnimationFrame(() => window.latencies.push(performance.now() - began));
-    });
-    watch.observe(frames, {subtree: true, childList: true, characterData: true});
-  }, true);
-}"""
 
 
 @pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)

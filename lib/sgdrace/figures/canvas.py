@@ -169,10 +169,11 @@ def percent(share: float) -> str:
 def plural(count: int, word: str) -> str:
     """A number of things.
 
-    >>> plural(1, "update"), plural(2, "update")
-    ('1 update', '2 updates')
+    >>> plural(1, "update"), plural(2, "update"), plural(2, "push")
+    ('1 update', '2 updates', '2 pushes')
     """
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+    ending = "es" if word.endswith("sh") else "s"
+    return f"{count:,} {word}{'' if count == 1 else ending}"
 
 
 class Paper:

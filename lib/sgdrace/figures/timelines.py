@@ -59,7 +59,7 @@ def timeline(logs: JobLog | Sequence[JobLog], until: float | None = None) -> Fig
         heading(paper, log, time, top, plural(int((log.updates <= end).sum()), "update"))
     blocks(paper, many, tops, time, pitch, end)
     if numbered:
-        _number_rows(paper, many[0].P, HEAD, pitch)
+        number_rows(paper, many[0].P, HEAD, pitch)
     Plot(paper, time, Scale(0, 1, rows, 0)).x_axis("time, one row per learner")
     _key(paper, many, end)
     return paper.figure
@@ -105,7 +105,7 @@ def rounds(times: ArrayLike, until: float | None = None, title: str = WAIT) -> F
     paper.write(time.stop, HEAD - 7, f"{percent(log.shares(end)['idle'])} idle", anchor="right", bold=True)
     blocks(paper, [log], [HEAD], time, pitch, end)
     if numbered:
-        _number_rows(paper, log.P, HEAD, pitch)
+        number_rows(paper, log.P, HEAD, pitch)
     over = log.updates <= end * (1 + 1e-12)
     late = taken.argmax(axis=1)[over]  # (rounds over,) a tie goes to the first, as everywhere
     size = min(7.0, 0.8 * pitch)
@@ -199,7 +199,8 @@ def _pitch(P: int, room: float) -> float:
     return float(np.clip(np.floor(room / P), 3.0, 14.0))
 
 
-def _number_rows(paper: Paper, P: int, top: float, pitch: float) -> None:
+def number_rows(paper: Paper, P: int, top: float, pitch: float) -> None:
+    """The number of each learner, left of its row."""
     for learner in range(P):
         paper.write(19, top + pitch * (learner + 0.5), f"{learner + 1}", SMALL, "right", middle=True)
 

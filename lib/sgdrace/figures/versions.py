@@ -27,6 +27,7 @@ from sgdrace.figures.canvas import (
     plural,
 )
 from sgdrace.figures.labels import text_width
+from sgdrace.figures.timelines import number_rows
 from sgdrace.protocol import Job
 
 Ints = NDArray[np.int64]
@@ -68,8 +69,7 @@ def pulls(jobs: Sequence[Job]) -> Figure:
             paper.write(right - 4, y, age, SMALL, "right", middle=True, bold=True, color=DARK)
         elif room >= text_width(age, SMALL):
             paper.write(right - 4, y, age, SMALL, "right", middle=True, bold=True, color=DARK)
-    for learner in range(P):
-        paper.write(19, top + ROW * (learner + 0.5), f"{learner + 1}", SMALL, "right", middle=True)
+    number_rows(paper, P, top, ROW)
     Plot(paper, time, Scale(0, 1, foot, top)).x_axis("time, one row per learner")
     entries = [("used", "used fresh"), ("stale", "used stale"), ("running", "in flight")]
     paper.key(paper.height - 8, entries[: 3 if running else 2], (24, 134, 244))
@@ -143,7 +143,7 @@ def describe_stalenesses(values: ArrayLike, until: int, expected: ArrayLike | No
     """
     s, _ = _whole("values", values), count("until", until)
     text = (
-        f"Staleness of {plural(s.size, 'push').replace('pushs', 'pushes')}: mean {number(s.mean())}, "
+        f"Staleness of {plural(s.size, 'push')}: mean {number(s.mean())}, "
         f"standard deviation {number(s.std())}; {percent(float(np.mean(s == 0)))} are fresh, half are at "
         f"most {number(float(np.median(s)))}, and the stalest is {s.max():,}."
     )
@@ -175,8 +175,7 @@ def in_flight(learners: ArrayLike, P: int, now: int) -> Figure:
     others = np.arange(P) != who[now]
     paper.dots(area.x(ages[others]), y[others], INK, 7)
     paper.dots(area.x(ages[~others]), y[~others], WORK["stale" if ages[who[now]] else "used"].color, 11)
-    for learner in range(P):
-        paper.write(19, y[learner], f"{learner + 1}", SMALL, "right", middle=True)
+    number_rows(paper, P, 22, 14)
     area.x_axis("age in updates, one row per learner")
     entries = [
         (34.0, WORK["used"].color, "next push, fresh"),
@@ -211,7 +210,7 @@ def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
     <Figure size 360x300 with 0 Axes>
     """
     w, who, now = _track(path, learners, P, now)
-    reach = EDGE * abs(w[0])
+    reach, side = EDGE * abs(w[0]), np.sign(w[now])
     paper = Paper(300)
     stroke = VARIANT["K-async"]
     hill = Plot(paper, Scale(-reach, reach, 24, WIDTH - 8), Scale(0, reach**2, 116, 26))
@@ -226,7 +225,6 @@ def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
     if abs(w[now]) <= reach:
         paper.dots(hill.x(w[now]), hill.y(w[now] ** 2), stroke.color, 12)
     else:
-        side = np.sign(w[now])
         _arrow(paper, float(hill.x(side * reach)), 32.0, (side, 0.0))
     if abs(used) <= reach:  # above the model, which may be close
         paper.dots(hill.x(used), hill.y(used**2), WORK[kind].color, 7)
@@ -331,16 +329,12 @@ def _held(who: Ints, P: int, now: int) -> Ints:
     return held
 
 
-def _staleness(who: Ints, P: int) -> Ints:
-    return np.array([j - _held(who, P, j)[learner] for j, learner in enumerate(who)])
-
-
 def _last_used(w: FloatArray, who: Ints, P: int, now: int) -> tuple[str, float]:
     """The kind of the gradient of the last update and its model; before the first, one off the picture."""
     if not now:
         return "used", np.inf
-    s = _staleness(who[:now], P)[-1]
-    return ("stale" if s else "used"), float(w[now - 1 - s])
+    version = _held(who, P, now - 1)[who[now - 1]]
+    return ("used" if version == now - 1 else "stale"), float(w[version])
 
 
 def _key(paper: Paper, y: float, entries: Sequence[tuple[float, str, str]], size: float) -> None:
