@@ -112,6 +112,7 @@ def cases():
         trace = simulate("K-async", P, 1, Exponential(), 80, seed=1)
         who, s = trace.learner[0, :, 0], trace.staleness[0, :, 0]
         yield stalenesses, describe_stalenesses, (s, 4 * P, (1 - 1 / P) ** np.arange(400) / P)
+        yield stalenesses, describe_stalenesses, (s, 4 * P, None, "K-batch-async")
         for now in (0, 40, 79):
             yield in_flight, describe_in_flight, (who, P, now)
             yield valley, describe_valley, ((-1.1) ** np.arange(81), who, P, now)

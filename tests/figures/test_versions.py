@@ -8,6 +8,7 @@ from matplotlib.lines import Line2D
 
 from sgdrace import Constant, Exponential, simulate
 from sgdrace.figures import (
+    VARIANT,
     WORK,
     describe_in_flight,
     describe_pulls,
@@ -69,6 +70,18 @@ def test_constant_times_give_one_bar_of_staleness():
 def test_what_lies_beyond_the_axis_of_staleness_is_said():
     assert "10.0 % beyond the axis" in drawn(stalenesses([0] * 9 + [50], until=8))
     assert "beyond" not in drawn(stalenesses([0] * 9 + [8], until=8))
+
+
+def test_a_tail_that_rounds_to_nothing_is_not_called_nothing():
+    assert "under 0.1 % beyond the axis" in drawn(stalenesses([0] * 9_999 + [50], until=8))
+
+
+def test_stalenesses_of_a_variant_are_named_in_its_color():
+    svg = drawn(stalenesses([0, 1], until=2, variant="K-async"))
+    assert ">K-async<" in svg and VARIANT["K-async"].color.lower() in svg.lower()
+    assert describe_stalenesses([0, 1], until=2, variant="K-async").startswith("K-async: staleness of 2")
+    with pytest.raises(ValueError, match="variant must be"):
+        stalenesses([0, 1], until=2, variant="async")
 
 
 def test_many_stalenesses_share_bars():

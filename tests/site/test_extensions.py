@@ -5,11 +5,13 @@ import subprocess
 import sys
 
 import pytest
+from docutils import nodes
 
 from tests.site.conftest import ROOT, SITES
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
 import book_explorers
+import book_formulas
 import book_report
 import book_repository
 
@@ -75,6 +77,39 @@ def test_the_cache_follows_the_code(tmp_path):
     book_explorers.key_the_cache(app, config)
     assert config.nb_execution_cache_path != first
     assert not (tmp_path / "_build/.jupyter_cache/old").exists()
+
+
+def _words(*children):
+    """A paragraph; a name in dollars is a formula, one in brackets a link that is a formula."""
+    paragraph = nodes.paragraph()
+    for child in children:
+        formula = nodes.math("", child.strip("$[]"))
+        link = nodes.reference("", "", formula)
+        paragraph += formula if child[0] == "$" else link if child[0] == "[" else nodes.Text(child)
+    return paragraph
+
+
+@pytest.mark.parametrize(
+    ("children", "whole"),
+    [
+        (["for ", "$K$", " of ", "$P$", "."], ["K", "P."]),
+        (["the ", "$K$", "-th (", "[P]", ", or all)"], ["K-th", "(P,"]),
+        (["[F]", "$(w)$", ": a loss"], ["F(w):"]),
+        (["$K$", ", ", "$P$"], ["K,", "P"]),
+    ],
+)
+def test_what_touches_a_formula_stays_with_it(children, whole):
+    paragraph = _words(*children)
+    text = paragraph.astext()
+    for formula in filter(book_formulas.is_formula, list(paragraph.children)):
+        book_formulas.keep_together(formula)
+    spans = [
+        child
+        for child in paragraph.children
+        if "unbroken" in getattr(child, "attributes", {}).get("classes", ())
+    ]
+    assert [span.astext() for span in spans] == whole
+    assert paragraph.astext() == text
 
 
 def test_a_page_that_is_too_heavy_names_its_largest_explorer():

@@ -28,10 +28,10 @@ LINE_NAME = "t/E[X]"
 
 
 def staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> Figure:
-    """N(t), how many mini-batches each learner has finished by t, and the line t/E[X] that they follow.
+    """How many mini-batches each learner has finished by t, and the line t/E[X] that they follow.
 
     `pushes` holds, for each learner, the increasing times at which it finished one, up to `until` or beyond;
-    `mean` is E[X]. The first staircase is drawn darker, so that an eye can follow it.
+    `mean` is E[X]. The first staircase is drawn stronger, so that an eye can follow it.
 
     >>> staircases([[0.5, 2.0], [1.5, 2.0]], mean=1.0, until=2.0)
     <Figure size 360x224 with 0 Axes>
@@ -40,11 +40,12 @@ def staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> Figure
     ends = [_count(row, end) for row in rows]
     top = 1.06 * max(*ends, end / mean, 1.0)
     ticks = Scale(0.0, top, 0, 1).ticks(5).tolist()
-    names = (LINE_NAME, "fewest", "most")
+    most, fewest = f"most, {max(ends):,}", f"fewest, {min(ends):,}"
+    names = (LINE_NAME, fewest, most)
     room = 18.0 + max(text_width(name, SMALL) for name in names)
     left = tick_margin(tick_words(ticks))
-    area = plot(224, (0.0, end), (0.0, top), left, room, y_name="N(t), pushes of one learner")
-    area.x_axis("t, time")
+    area = plot(224, (0.0, end), (0.0, top), left, room, y_name="pushes of each learner by time t")
+    area.x_axis("time t")
     area.y_axis(ticks)
     for row in reversed(rows):
         dark = row is rows[0]
@@ -59,7 +60,7 @@ def staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> Figure
     area.line([0.0, end], [0.0, end / mean], VARIANT["K-batch-async"], 2.6)
     marks = [End(end, end / mean, LINE_NAME, VARIANT["K-batch-async"].color, bold=True)]
     if len(rows) > 1 and max(ends) > min(ends):
-        marks += [End(end, max(ends), "most", INK), End(end, min(ends), "fewest", INK)]
+        marks += [End(end, max(ends), most, INK), End(end, min(ends), fewest, INK)]
     area.end_labels(marks)
     return area.paper.figure
 

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from sgdrace.arguments import FloatArray, count, reals, shown
+from sgdrace.arguments import VARIANTS, FloatArray, count, one_of, reals, shown
 from sgdrace.figures.canvas import (
     DARK,
     INK,
@@ -97,11 +97,13 @@ def describe_pulls(jobs: Sequence[Job]) -> str:
     return " ".join([head, *words])
 
 
-def stalenesses(values: ArrayLike, until: int, expected: ArrayLike | None = None) -> Figure:
+def stalenesses(
+    values: ArrayLike, until: int, expected: ArrayLike | None = None, variant: str | None = None
+) -> Figure:
     """How often each staleness occurred, up to `until`, with the mean marked.
 
     Where there are many, neighbors share a bar, which then shows the mean of their shares. Dots are the
-    shares `expected` of staleness 0, 1, 2 and so on.
+    shares `expected` of staleness 0, 1, 2 and so on. A `variant` is named on top, in its color.
 
     >>> stalenesses([0, 3, 1, 0, 2, 1], until=8)
     <Figure size 360x208 with 0 Axes>
@@ -114,15 +116,21 @@ def stalenesses(values: ArrayLike, until: int, expected: ArrayLike | None = None
     dots = np.empty(0) if expected is None else reals("expected", expected)[: until + 1]
     top = 1.12 * max(share.max(), dots.max(initial=0.0), 1e-9)
     beyond = float(np.mean(s > high[-1]))
-    lines = 3 if dots.size else 2
+    lines = 2 + bool(dots.size) + (variant is not None)
     area = plot(176 + LINE * lines, (-0.5, high[-1] + 0.5), (0.0, top), top=22 + LINE * lines)
-    area.paper.write(8, 13, f"mean {s.mean():.2f}, standard deviation {s.std():.2f}", bold=True)
-    area.paper.write(8, 29, f"fresh {100 * np.mean(s == 0):.1f} %, stalest {s.max():,}", SMALL)
+    y = 13.0
+    if variant is not None:
+        color = VARIANT[one_of("variant", variant, VARIANTS)].color
+        area.paper.write(8, y, variant, bold=True, color=color)
+        y += LINE
+    area.paper.write(8, y, f"mean {s.mean():.2f}, standard deviation {s.std():.2f}", bold=True)
+    area.paper.write(8, y + 16, f"fresh {100 * np.mean(s == 0):.1f} %, stalest {s.max():,}", SMALL)
     if beyond > 0:
-        area.paper.write(WIDTH - 8, 29, f"{100 * beyond:.1f} % beyond the axis", SMALL, "right")
+        few = "under 0.1" if beyond < 0.0005 else f"{100 * beyond:.1f}"
+        area.paper.write(WIDTH - 8, y + 16, f"{few} % beyond the axis", SMALL, "right")
     if dots.size:
-        area.paper.dots(12, 41, VARIANT["K-async"].color, 5)
-        area.paper.write(20, 45, "geometric law, exact", SMALL)
+        area.paper.dots(12, y + 28, VARIANT["K-async"].color, 5)
+        area.paper.write(20, y + 32, "geometric law, exact", SMALL)
     area.x_axis("staleness s")
     left, right = area.x(low - 0.5), area.x(high + 0.5)
     boxes = np.column_stack([left + 0.3, area.y(share), right - 0.3, np.full(left.shape, area.y.start)])
@@ -134,7 +142,9 @@ def stalenesses(values: ArrayLike, until: int, expected: ArrayLike | None = None
     return area.paper.figure
 
 
-def describe_stalenesses(values: ArrayLike, until: int, expected: ArrayLike | None = None) -> str:
+def describe_stalenesses(
+    values: ArrayLike, until: int, expected: ArrayLike | None = None, variant: str | None = None
+) -> str:
     """What `stalenesses` shows.
 
     >>> describe_stalenesses([0, 3, 1, 0, 2, 1], until=8)
@@ -143,7 +153,7 @@ def describe_stalenesses(values: ArrayLike, until: int, expected: ArrayLike | No
     """
     s, _ = _whole("values", values), count("until", until)
     text = (
-        f"Staleness of {plural(s.size, 'push')}: mean {number(s.mean())}, "
+        f"{'Staleness' if variant is None else variant + ': staleness'} of {plural(s.size, 'push')}: mean {number(s.mean())}, "
         f"standard deviation {number(s.std())}; {percent(float(np.mean(s == 0)))} are fresh, half are at "
         f"most {number(float(np.median(s)))}, and the stalest is {s.max():,}."
     )
