@@ -103,7 +103,7 @@ def run(
         now = engine.now()
         history.append(Update(now, pushes))
         again = range(P) if sync else waiting
-        # Who is still running is cancelled.
+        # A start cancels what that learner still runs.
         for learner in again:
             engine.start(learner, j + 1, w)
     return history

@@ -152,8 +152,9 @@ def describe_stalenesses(
      stalest is 3.'
     """
     s, _ = _whole("values", values), count("until", until)
-    text = (
-        f"{'Staleness' if variant is None else variant + ': staleness'} of {plural(s.size, 'push')}: mean {number(s.mean())}, "
+    text = "Staleness" if variant is None else f"{variant}: staleness"
+    text += (
+        f" of {plural(s.size, 'push')}: mean {number(s.mean())}, "
         f"standard deviation {number(s.std())}; {percent(float(np.mean(s == 0)))} are fresh, half are at "
         f"most {number(float(np.median(s)))}, and the stalest is {s.max():,}."
     )
