@@ -14,7 +14,7 @@ TIMES = np.random.default_rng(0).exponential(size=2000)
 
 
 def bars(svg):
-    return re.search(r'fill-opacity=".28" stroke="none" d="([^"]*)"', svg)[1].lower().count("m")
+    return re.search(r'fill-opacity=".42" stroke="none" d="([^"]*)"', svg)[1].lower().count("m")
 
 
 def test_a_histogram_has_as_many_bars_as_the_data_bear():

@@ -63,7 +63,7 @@ def test_a_narrow_bar_is_drawn_without_words():
 def test_constant_times_give_one_bar_of_staleness():
     _, s = race_of(Constant(1.0), updates=400)
     svg = drawn(stalenesses(s[8:], until=32))
-    assert re.search(r'fill-opacity=".28" stroke="none" d="([^"]*)"', svg)[1].lower().count("m") == 1
+    assert re.search(r'fill-opacity=".42" stroke="none" d="([^"]*)"', svg)[1].lower().count("m") == 1
     assert describe_stalenesses(s[8:], until=32).startswith("Staleness of 392 pushes: mean 7, standard dev")
 
 

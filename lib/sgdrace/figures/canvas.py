@@ -63,10 +63,11 @@ WORK = {
     "stale": Shade("#CC79A7", 1.0, 0.58),
     "cancelled": Shade("#8A8A8A", 1.0, 0.26),
     "running": Shade(INK, 0.55, 0.4, (2, 2)),
-    "idle": Shade(INK, 0.16, 0.86),
+    "idle": Shade(INK, 0.22, 0.86),
 }
 # For curves that are no variant's.
 INKS = tuple(Stroke(INK, dash) for dash in (None, (4, 1.5), (1, 1), (6, 1.5, 1, 1.5), (2, 2.5), (8, 3)))
+BARS_ALPHA = 0.42  # the bars of a histogram: seen in the dark, with curves above them
 MEAN = (2.0, 2.0)  # the dashes of a line that marks a mean
 
 
@@ -129,7 +130,7 @@ def tick_words(ticks: Sequence[float]) -> list[str]:
     (['0', '0.5', '1'], ['$10^{-4}$', '1'])
     """
     if all(tick == 0 or 1e-3 <= abs(tick) < 1e5 for tick in ticks):
-        return [f"{tick:,.12g}" for tick in ticks]
+        return [f"{tick:,.12g}".replace("-", "−") for tick in ticks]
     return [_power(tick) for tick in ticks]
 
 

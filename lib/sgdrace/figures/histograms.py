@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from sgdrace.arguments import FloatArray, reals, shown
 from sgdrace.delays import DelayLaw, Law, as_single_law
-from sgdrace.figures.canvas import INK, INKS, LINE, SMALL, number, percent, plot
+from sgdrace.figures.canvas import BARS_ALPHA, INK, INKS, LINE, SMALL, number, percent, plot
 from sgdrace.figures.labels import text_width
 
 MOST = len(INKS)
@@ -41,7 +41,7 @@ def histogram(times: ArrayLike, fits: Mapping[str, Law] | None = None, x_name: s
     left, right, tops = area.x(edges[:-1]), area.x(edges[1:]), area.y(heights)
     foot = np.full(left.shape, area.y.start)
     seen = heights > 0
-    area.paper.boxes(np.column_stack([left + 0.3, tops, right - 0.3, foot])[seen], INK, 0.28)
+    area.paper.boxes(np.column_stack([left + 0.3, tops, right - 0.3, foot])[seen], INK, BARS_ALPHA)
     for i, (name, curve) in enumerate(curves.items()):
         y = 13 + LINE * (len(lines) + i) - 4
         area.line(x, curve, INKS[i])

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgdrace.arguments import VARIANTS, FloatArray, count, one_of, reals, shown
 from sgdrace.figures.canvas import (
+    BARS_ALPHA,
     DARK,
     INK,
     INKS,
@@ -34,6 +35,7 @@ Ints = NDArray[np.int64]
 
 BARS = 64  # of a staleness plot, at most
 ROW = 26.0  # height of a learner's row in `pulls`
+LIFT = 12.0  # of the copy used last, above its place on the parabola
 EDGE = 1.6  # the parabola is drawn up to this many times the start
 FADED = Stroke("#8A8A8A")
 
@@ -64,7 +66,7 @@ def pulls(jobs: Sequence[Job]) -> Figure:
         left, right = (float(x) for x in time([job.start, job.end]))
         y, words, age = top + ROW * (job.learner + 0.5), f"from {job.version}", f"s = {j - job.version}"
         room = right - left - 8
-        if room >= text_width(words, SMALL) + text_width(age, SMALL) + 6:
+        if room >= text_width(words, SMALL) + text_width(age, SMALL) + 12:
             paper.write(left + 4, y, words, SMALL, middle=True, color=DARK)
             paper.write(right - 4, y, age, SMALL, "right", middle=True, bold=True, color=DARK)
         elif room >= text_width(age, SMALL):
@@ -131,10 +133,10 @@ def stalenesses(
     if dots.size:
         area.paper.dots(12, y + 28, VARIANT["K-async"].color, 5)
         area.paper.write(20, y + 32, "geometric law, exact", SMALL)
-    area.x_axis("staleness s")
+    area.x_axis("staleness s" if not half else f"staleness s, {2 * half + 1} values to a bar")
     left, right = area.x(low - 0.5), area.x(high + 0.5)
     boxes = np.column_stack([left + 0.3, area.y(share), right - 0.3, np.full(left.shape, area.y.start)])
-    area.paper.boxes(boxes[share > 0].round(1), INK, 0.28)
+    area.paper.boxes(boxes[share > 0].round(1), INK, BARS_ALPHA)
     if dots.size:
         r = np.arange(dots.size)[:: max(1, dots.size // 40)]
         area.paper.dots(area.x(r), area.y(dots[r]), VARIANT["K-async"].color, 4)
@@ -214,8 +216,9 @@ def describe_in_flight(learners: ArrayLike, P: int, now: int) -> str:
 def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
     """A model on a parabola after `now` updates, the old copies that are in flight, and its way there.
 
-    `path` holds w_0, w_1 and so on, `learners` who pushes in update 0, 1, and so on. Green or pink is the
-    copy whose gradient made the last step. An arrow shows where a model has left the picture.
+    `path` holds w_0, w_1 and so on, `learners` who pushes in update 0, 1, and so on. Green or pink,
+    above the parabola, is the copy whose gradient made the last step. An arrow shows where a model has left
+    the picture.
 
     >>> valley([1.0, 0.5, 0.0, -0.25], [0, 1, 0], P=2, now=2)
     <Figure size 360x300 with 0 Axes>
@@ -224,7 +227,7 @@ def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
     reach, side = EDGE * abs(w[0]), np.sign(w[now])
     paper = Paper(300)
     stroke = VARIANT["K-async"]
-    hill = Plot(paper, Scale(-reach, reach, 24, WIDTH - 8), Scale(0, reach**2, 116, 26))
+    hill = Plot(paper, Scale(-reach, reach, 24, WIDTH - 8), Scale(0, reach**2, 116, 34))
     paper.write(24, 13, f"after {plural(now, 'update')}", bold=True)
     paper.write(WIDTH - 8, 13, _place(w[now], reach), SMALL, "right", bold=True)
     x = np.linspace(-reach, reach, 41)
@@ -236,16 +239,17 @@ def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
     if abs(w[now]) <= reach:
         paper.dots(hill.x(w[now]), hill.y(w[now] ** 2), stroke.color, 12)
     else:
-        _arrow(paper, float(hill.x(side * reach)), 32.0, (side, 0.0))
-    if abs(used) <= reach:  # above the model, which may be close
-        paper.dots(hill.x(used), hill.y(used**2), WORK[kind].color, 7)
+        _arrow(paper, float(hill.x(side * reach)), 84.0, (side, 0.0))  # clear of the parabola
+    if abs(used) <= reach:  # it hovers, since the model may be at the same place
+        paper.dots(hill.x(used), hill.y(used**2) - LIFT, WORK[kind].color, 8)
     entries = [(24.0, stroke.color, "the model"), (108.0, FADED.color, "copies in flight")]
     if now:
         entries.append((222.0, WORK[kind].color, f"last one used, {'fresh' if kind == 'used' else kind}"))
     _key(paper, 134.0, entries, 8)
     trace = Plot(paper, Scale(0, w.size - 1, 24, WIDTH - 8), Scale(-reach, reach, 260, 166))
     paper.write(2, 157, "w", middle=True)
-    trace.y_axis([0.0, float(w[0])], ["0", number(float(w[0]))])
+    trace.y_axis([-float(w[0]), 0.0, float(w[0])])
+    trace.line([0, w.size - 1], [0, 0], INKS[0], 0.8)
     trace.x_axis("updates")
     here = np.clip(w[: now + 1], -4 * reach, 4 * reach)
     trace.line(np.arange(now + 1), here, Stroke(stroke.color), 1.8)
@@ -364,7 +368,7 @@ def _arrow(paper: Paper, x: float, y: float, way: tuple[float, float]) -> None:
 
 
 def _place(w: float, reach: float) -> str:
-    words = f"w = {w:.3f}" if abs(w) <= reach else f"w = {_short(w)}, off the picture"
+    words = f"w = {round(w, 3) + 0.0:.3f}" if abs(w) <= reach else f"w = {_short(w)}, off the picture"
     return words.replace("-", "−")
 
 
