@@ -56,3 +56,8 @@ def test_bad_shares_are_refused():
         shares({"x": {"used": 1.4, "idle": -0.4}})
     with pytest.raises(ValueError, match="too long to stand beside its bar"):
         shares({"a name that goes on and on": {"used": 1.0}})
+
+
+def test_a_small_part_says_its_share_without_the_sign():
+    svg = drawn(shares({"K-async": {"used": 0.07, "stale": 0.93}}))
+    assert ">7<" in svg and ">93 %<" in svg

@@ -69,14 +69,15 @@ def _names(cases: Mapping[str, dict[str, float]]) -> dict[str, str]:
 
 
 def _bar(paper: Paper, parts: dict[str, float], left: float, middle: float) -> None:
-    """One bar; a part says its share in words where these fit."""
+    """One bar; a part says its share, without the percent sign where that has no room."""
     whole, x = WIDTH - 8 - left, left
     for kind, share in parts.items():
         width, shade = share * whole, WORK[kind]
         if width > 0:  # a thin bar would be taken for a small share, so here all are equally thick
             paper.bar([x], [x + width], [middle], kind, BAR / shade.share)
-        words = percent(share)
-        if width > text_width(words, SMALL) + 6:
+        digits = f"{100 * share:.0f}"
+        words = next((word for word in (percent(share), digits) if width > text_width(word, SMALL) + 3), "")
+        if words:
             color = INK if shade.color == INK else DARK
             paper.write(x + width / 2, middle, words, SMALL, "center", middle=True, color=color)
         x += width
