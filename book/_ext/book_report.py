@@ -156,8 +156,8 @@ def as_html(report: dict[str, Any]) -> str:
     )
     heads = "".join(f"<th>{head}</th>" for head in ("page", "KB gzip", "run, s", "frames", "slowest frame"))
     return (
-        f'<div class="pst-scrollable-table-container"><table class="table"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
+        '<div class="pst-scrollable-table-container"><table class="table report">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
         f"<p>Scripts, styles and fonts that all pages share: {report['shared_kb']:.0f} KB gzip. "
         f"Built in {report['seconds']:.0f} s.</p>"
     )

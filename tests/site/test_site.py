@@ -70,6 +70,22 @@ def _light_boxes(page):
     )
 
 
+# In the page: formulas and tables that are wider than the text around them.
+CUT = """() => {
+  document.querySelectorAll('article details').forEach(fold => fold.open = true);
+  const end = element => element.getBoundingClientRect().right;
+  const box = element => element.closest('.math:not(span), td, p, li, dd, section');
+  return [...document.querySelectorAll('article :is(mjx-math, table:not(.report))')]
+    .filter(one => end(one) > end(box(one)) + 1)
+    .map(one => one.closest('.math, table').textContent.trim().slice(0, 60));
+}"""
+
+
+def test_no_formula_and_no_table_is_cut_off_on_a_phone(opened):
+    opened.page.set_viewport_size(PHONE)
+    assert opened.page.evaluate(CUT) == []
+
+
 def test_axe_finds_nothing_serious(opened):
     opened.page.set_viewport_size(DESK)
     opened.page.add_script_tag(path=AXE)
