@@ -8,6 +8,7 @@ sigma² that of one direction.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import optimize
@@ -109,9 +110,13 @@ def mean_square_limit(variant: str, P: int, K: int) -> float:
         return 2.0
     if variant == "K-async":
         return float(_async_quadratic(P, K).roots().max())
+    return _batch_async_limit(P, K)
 
+
+@cache  # a search, needed anew for every step
+def _batch_async_limit(P: int, K: int) -> float:
     def excess(a: float) -> float:
-        return float(np.abs(np.linalg.eigvals(_recursion(variant, P, K, a)[0])).max()) - 1
+        return float(np.abs(np.linalg.eigvals(_recursion("K-batch-async", P, K, a)[0])).max()) - 1
 
     # K = 1 has the smallest limit; from there upward the spectral radius passes 1 once.
     low = mean_square_limit("K-async", P, 1) / 2
