@@ -40,7 +40,7 @@ def opened(request, browser, address):
 @pytest.mark.parametrize("window", [PHONE, DESK], ids=["phone", "desk"])
 def test_every_page_is_in_order_on_every_screen(opened, window):
     page = opened.page
-    page.set_viewport_size(window)
+    _resize(page, window)
     assert page.evaluate("document.documentElement.dataset.theme") == page.evaluate(
         "matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'"
     )
@@ -55,6 +55,13 @@ def test_every_page_is_in_order_on_every_screen(opened, window):
     assert page.evaluate(drawn, WIDGETS)
     assert _light_boxes(page) == []
     assert (opened.errors, opened.elsewhere) == ([], [])
+
+
+def _resize(page, window):
+    """Give the page another window, and wait until it is laid out in it."""
+    page.set_viewport_size(window)
+    page.wait_for_function(f"innerWidth === {window['width']}")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def _light_boxes(page):
@@ -82,12 +89,12 @@ CUT = """() => {
 
 
 def test_no_formula_and_no_table_is_cut_off_on_a_phone(opened):
-    opened.page.set_viewport_size(PHONE)
+    _resize(opened.page, PHONE)
     assert opened.page.evaluate(CUT) == []
 
 
 def test_axe_finds_nothing_serious(opened):
-    opened.page.set_viewport_size(DESK)
+    _resize(opened.page, DESK)
     opened.page.add_script_tag(path=AXE)
     # MathJax draws its letters as decorations, which axe cannot judge, with half of a page's elements.
     where = "{include: ['article'], exclude: ['mjx-container']}"
@@ -134,27 +141,40 @@ DRAG = """handle => {
 }"""
 
 
-@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
-def test_a_slider_that_is_dragged_faster_than_frames_appear_ends_at_the_right_one(
-    site, name, reader, addresses
-):
-    page = reader(viewport=DESK).open(f"{addresses[site]}/{name}.html")
+@pytest.fixture(scope="module", params=[case.values for case in HAS_WIDGETS], ids=lambda case: case[1])
+def moved(request, browser, addresses):
+    """A page's name and the page, opened once for all tests that move its sliders from wherever they are."""
+    site, name = request.param
+    one = Reader(browser, viewport=DESK)
+    yield name, one.open(f"{addresses[site]}/{name}.html")
+    one.context.close()
+
+
+def test_a_slider_that_is_dragged_faster_than_frames_appear_ends_at_the_right_one(moved):
+    _, page = moved
+    _resize(page, DESK)
     for explorer in page.locator(".explorer:has(.noUi-handle)").all():
         handle, frames = explorer.locator(".noUi-handle").first, explorer.locator(".explorer-frames")
         handle.press("End")
-        page.wait_for_timeout(200)
-        wanted = frames.locator(".widget-html-content").inner_html()
+        last = _settled(page, frames)
         handle.press("Home")
-        page.wait_for_timeout(200)
-        assert frames.locator(".widget-html-content").inner_html() != wanted
+        assert _settled(page, frames) != last
         handle.evaluate(DRAG)
+        assert _settled(page, frames) == last
+
+
+def _settled(page, frames):
+    """The frame that is still there a moment later."""
+    seen = None
+    while seen != (now := frames.locator(".widget-html-content").inner_html()):
+        seen = now
         page.wait_for_timeout(200)
-        assert frames.locator(".widget-html-content").inner_html() == wanted
+    return seen
 
 
-@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
-def test_a_key_press_is_answered(site, name, reader, addresses, note):
-    page = reader(viewport=PHONE).open(f"{addresses[site]}/{name}.html")
+def test_a_key_press_is_answered(moved, note):
+    name, page = moved
+    _resize(page, PHONE)
     handles = page.locator(".explorer .noUi-handle")
     if not handles.count():
         return  # predictions only
