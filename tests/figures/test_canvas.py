@@ -35,6 +35,10 @@ def test_ticks_are_few_round_and_within_the_scale(low, span):
     assert float(f"{steps[0]:.1g}") == pytest.approx(steps[0])
 
 
+def test_no_tick_is_off_a_log_scale_however_long():
+    assert Scale(8.0, 1e15, 0, 1, log=True).ticks()[0] == 1000
+
+
 @pytest.mark.parametrize("span", [1.2, 3.0, 30.0, 1e3, 1e9, 1e30])
 def test_a_log_scale_has_at_least_two_ticks_and_not_too_many(span):
     ticks = Scale(0.05, 0.05 * span, 0, 1, log=True).ticks()

@@ -101,8 +101,8 @@ class Scale:
         [0.1, 0.2, 0.5, 1.0]
         """
         ticks = _log_ticks(self.low, self.high, count) if self.log else _ticks(self.low, self.high, count)
-        room = 1e-9 * (self.high - self.low)
-        return ticks[(ticks >= self.low - room) & (ticks <= self.high + room)]
+        share = (self(ticks) - self.start) / (self.stop - self.start)
+        return ticks[(share >= -1e-9) & (share <= 1 + 1e-9)]
 
 
 def _ticks(low: float, high: float, count: int) -> FloatArray:
