@@ -313,11 +313,13 @@ class HyperExponential(DelayLaw):
 
     @cached_property
     def mean(self) -> float:
-        return float(np.dot(self.probabilities, 1 / np.array(self.rates)))
+        # Not a dot product, whose last digit depends on the machine.
+        return math.fsum(p / rate for p, rate in zip(self.probabilities, self.rates, strict=True))
 
     @cached_property
     def var(self) -> float:
-        return float(np.dot(self.probabilities, 2 / np.array(self.rates) ** 2)) - self.mean**2
+        square = math.fsum(2 * p / rate**2 for p, rate in zip(self.probabilities, self.rates, strict=True))
+        return square - self.mean**2
 
     @property
     def ageing(self) -> Ageing:
