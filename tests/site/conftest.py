@@ -22,13 +22,15 @@ QUIET = [
     "--disable-sync",
 ]
 
-# Every widget is drawn and named, and every equation typeset.
+# Every widget is drawn and named, every equation typeset, and the keyboard reaches whatever scrolls, to which
+# the theme sees a moment after the layout has changed.
 READY = """() => {
   const all = (selector, test) => [...document.querySelectorAll(selector)].every(test);
   return all('script[type="application/vnd.jupyter.widget-view+json"]', view => {
       const box = view.parentElement.querySelector('.explorer, .predict');
       return box && box.querySelector('[aria-live]') && box.querySelector('.widget-html-content');
-    }) && all('.math', math => math.querySelector('mjx-container'));
+    }) && all('.math', math => math.querySelector('mjx-container'))
+    && all('article pre', box => box.scrollWidth <= box.clientWidth || box.tabIndex === 0);
 }"""
 
 
@@ -112,6 +114,10 @@ STOPWATCH = """() => {
 }"""
 
 
+# A layout that glides into place has no moment at which to look at it.
+AT_ONCE = "*, *::before, *::after { transition: none !important; }"
+
+
 class Reader:
     """A page in the browser that remembers what went wrong on it."""
 
@@ -135,6 +141,7 @@ class Reader:
     def open(self, url):
         self.page.goto(url)
         if self.scripts:
+            self.page.add_style_tag(content=AT_ONCE)
             self.page.wait_for_function(READY)
         return self.page
 

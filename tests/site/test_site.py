@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.conftest import AXE, PAGES, SITES, STOPWATCH, Reader
+from tests.site.conftest import AXE, PAGES, READY, SITES, STOPWATCH, Reader
 
 HERE = Path(__file__).parent
 WIDGETS = 'script[type="application/vnd.jupyter.widget-view+json"]'
@@ -61,7 +61,7 @@ def _resize(page, window):
     """Give the page another window, and wait until it is laid out in it."""
     page.set_viewport_size(window)
     page.wait_for_function(f"innerWidth === {window['width']}")
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.wait_for_function(READY)
 
 
 def _light_boxes(page):
