@@ -123,6 +123,7 @@ class Reader:
 
     def __init__(self, browser, **context):
         self.scripts = context.get("java_script_enabled", True)
+        self.scheme = context.get("color_scheme")
         self.context = browser.new_context(**context)
         self.page = self.context.new_page()
         self.errors, self.elsewhere = [], []
