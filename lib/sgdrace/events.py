@@ -1,7 +1,8 @@
 """Which mini-batches finish first: the kernels of the race, vectorized over rows.
 
 Knows finish times and learners; nothing of updates or variants. A row is one replica, or one round of one.
-Ties go to the smaller learner, as in the protocol.
+Ties go to the smaller learner, as in the protocol. The order in which a partition leaves its entries differs
+between processors, so whoever is given new times is sorted first: draws are handed out in order.
 """
 
 import math
@@ -76,7 +77,7 @@ def first_completions(
             width = int(np.count_nonzero(live, axis=1).max())
             if width == 0:
                 break
-            latest = _smallest(latest, width)
+            latest = _ordered(_smallest(latest, width))
             count = max(1, math.isqrt(each))
         times = _later(latest.time, source.times(latest.learner, ahead, count))
         more = Events(times, latest.learner.repeat(count, axis=1))
@@ -112,6 +113,7 @@ def first_completion_times(finish: FloatArray, n: int, source: Source) -> FloatA
             latest = latest[:, :width]
         if latest.shape[1] == 0:
             return done
+        latest.sort(axis=1)
         more = _later(latest, source.times(latest, 0, count))
         done, latest = np.concatenate([done, more], axis=1), more[:, count - 1 :: count]
 
