@@ -232,3 +232,17 @@ def test_a_frozen_scipy_distribution_is_a_law():
 @pytest.mark.parametrize("law", [*CONTINUOUS, *DISCRETE], ids=repr)
 def test_every_law_has_a_short_repr(law):
     assert len(repr(law)) < 90
+
+
+def test_learners_of_a_draw_are_looked_up_once_however_many_laws_there_are():
+    class Counting(np.ndarray):
+        lookups = 0
+
+        def __getitem__(self, index):
+            Counting.lookups += 1
+            return super().__getitem__(index)
+
+    law = PerLearner([Exponential(rate) for rate in np.linspace(1, 2, 100)])
+    law.kind = law.kind.view(Counting)
+    law.sample(np.random.default_rng(0), (3, 100))
+    assert Counting.lookups == 1

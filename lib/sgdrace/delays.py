@@ -618,12 +618,13 @@ class PerLearner:
             raise ValueError("PerLearner needs at least one law.")
         else:
             self.laws = tuple(self._single(law) for law in laws)
-        # Learners that share a law are drawn together; with factors that is everybody.
+        # Learners that share a law are drawn together; with factors that is everybody: learner i needs
+        # factor[i] times as long as kinds[kind[i]].
         bases = [law.base if isinstance(law, Scaled) else law for law in self.laws]
-        self._factor = np.array([law.factor if isinstance(law, Scaled) else 1.0 for law in self.laws])
-        self._kinds = list({id(base): base for base in bases}.values())
-        index = {id(base): n for n, base in enumerate(self._kinds)}
-        self._kind = np.array([index[id(base)] for base in bases])
+        self.factor = np.array([law.factor if isinstance(law, Scaled) else 1.0 for law in self.laws])
+        self.kinds = list({id(base): base for base in bases}.values())
+        index = {id(base): n for n, base in enumerate(self.kinds)}
+        self.kind = np.array([index[id(base)] for base in bases])
 
     @staticmethod
     def _single(law: Any) -> DelayLaw:
@@ -654,13 +655,16 @@ class PerLearner:
     def sample(self, rng: np.random.Generator, size: Size, learner: Any = None) -> FloatArray:
         """Times of the given learners, which broadcast to `size`, or of all along the last axis."""
         who = np.broadcast_to(np.arange(len(self)) if learner is None else learner, size)
-        if len(self._kinds) == 1:
-            return np.asarray(self._kinds[0].sample(rng, size) * self._factor[who])
-        time = np.empty(size)
-        for n, law in enumerate(self._kinds):
-            mine = self._kind[who] == n
-            time[mine] = law.sample(rng, int(mine.sum()))
-        return np.asarray(time * self._factor[who])
+        if len(self.kinds) == 1:
+            return np.asarray(self.kinds[0].sample(rng, size) * self.factor[who])
+        kind = self.kind[who].ravel()
+        order = kind.argsort(kind="stable")  # grouped once, or each law would look through all learners
+        number = np.bincount(kind, minlength=len(self.kinds))
+        asked = [law.sample(rng, n) for law, n in zip(self.kinds, number.tolist(), strict=True) if n]
+        time = np.empty(kind.size)
+        if asked:
+            time[order] = np.concatenate(asked)
+        return np.asarray(time.reshape(who.shape) * self.factor[who])
 
 
 class OwnLaw(DelayLaw):

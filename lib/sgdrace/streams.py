@@ -60,15 +60,18 @@ class FreshTimes:
 
     def reader(self, row: int) -> Callable[[int], float]:
         """Fresh times, drawn in bulk and handed out singly."""
-        if isinstance(self.law, PerLearner):
-            apart = [self._one_by_one(law) for law in self.law.laws]
-            return lambda learner: next(apart[learner])
-        alike = self._one_by_one(self.law)
-        return lambda learner: next(alike)
+        if not isinstance(self.law, PerLearner):
+            alike = self._one_by_one(self.law, BULK)
+            return lambda learner: next(alike)
+        # Thousands of learners, each with a law of its own, must not each draw a thousand times ahead.
+        ahead = max(8, BULK // len(self.law.kinds))
+        kinds = [self._one_by_one(law, ahead) for law in self.law.kinds]
+        kind, factor = self.law.kind.tolist(), self.law.factor.tolist()
+        return lambda learner: factor[learner] * next(kinds[kind[learner]])
 
-    def _one_by_one(self, law: DelayLaw) -> Iterator[float]:
+    def _one_by_one(self, law: DelayLaw, ahead: int) -> Iterator[float]:
         while True:
-            yield from law.sample(self.rng, BULK).tolist()
+            yield from law.sample(self.rng, ahead).tolist()
 
 
 class CommonTimes:
@@ -82,7 +85,8 @@ class CommonTimes:
     def __init__(self, law: DelayLaw | PerLearner, P: int, seeds: list[np.random.SeedSequence]) -> None:
         self.law, self.P = law, P
         self.rngs = [np.random.default_rng(seed) for seed in seeds]
-        self.drawn = np.empty((len(seeds), 0, P))  # (rows, mini-batches, learners)
+        self.drawn = np.empty((len(seeds), CHUNK, P))  # (rows, mini-batches, learners), with room to spare
+        self.length = 0  # mini-batches that have been drawn
         self.started = np.zeros((len(seeds), P), np.intp)
         self.rows = np.arange(len(seeds))[:, None]
 
@@ -115,6 +119,11 @@ class CommonTimes:
         return read
 
     def _draw_up_to(self, number: int) -> None:
-        while number >= self.drawn.shape[1]:
-            more = [self.law.sample(rng, (CHUNK, self.P)) for rng in self.rngs]
-            self.drawn = np.concatenate([self.drawn, more], axis=1)
+        while number >= self.length:
+            if self.length == self.drawn.shape[1]:  # twice the room each time, so that copying stays cheap
+                room = np.empty((len(self.rngs), 2 * self.length, self.P))
+                room[:, : self.length] = self.drawn
+                self.drawn = room
+            for row, rng in zip(self.drawn, self.rngs, strict=True):
+                row[self.length : self.length + CHUNK] = self.law.sample(rng, (CHUNK, self.P))
+            self.length += CHUNK
