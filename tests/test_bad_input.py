@@ -128,6 +128,8 @@ RACES = [
     (lambda: race(updates=0), ValueError, "updates must be at least 1; got 0"),
     (lambda: race(updates=1e3), TypeError, "updates must be a whole number"),
     (lambda: race(replicas=10**12), ValueError, "must fit into 64 GB; this race would take"),
+    (lambda: race(P=10**10, K=1), ValueError, "must fit into 64 GB; this race would take"),
+    (lambda: race("K-sync", P=10**5, updates=10**6, common=True), ValueError, "must fit into 64 GB"),
     (lambda: race(delay=Lomax(1e-3)), ValueError, "too large: their sum is no longer a finite number"),
     (lambda: race(delay=stats.expon(scale=[1.0, 2.0])), ValueError, "was given lists of parameters"),
     (lambda: race().thin(2).utilization(), ValueError, "ask before you thin it"),

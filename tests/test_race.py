@@ -1,6 +1,7 @@
 """The fast simulators make the same events as the protocol, whatever the variant, the law and the blocks."""
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ from sgdrace.arguments import seed_sequence
 from sgdrace.protocol import VirtualClock, run
 from sgdrace.streams import CommonTimes, FreshTimes
 from tests.examples import Own
+from tests.machines import DISPATCHED, interrupt, run_without_cpu_features
 
 SINGLE = st.sampled_from(
     [
@@ -169,6 +171,80 @@ def test_any_number_of_threads_gives_the_same_race(variant, common, monkeypatch)
     assert one.time.tolist() == four.time.tolist()
     assert one.learner.tolist() == four.learner.tolist()
     assert one.staleness.tolist() == four.staleness.tolist()
+
+
+RACES = """
+import sys
+import numpy as np
+from sgdrace import VARIANTS, Empirical, Erlang, Exponential, Pareto, PerLearner, simulate
+
+LAWS = {
+    "exponential": Exponential(),
+    "ties": Empirical([1.0, 2.0, 3.0]),
+    "Erlang": Erlang(),
+    "factors": PerLearner(Exponential(), np.arange(1, 65) / 8),
+    "Pareto": Pareto(),
+}
+arrays = {}
+for name, law in LAWS.items():
+    for variant in VARIANTS:
+        for K in (1, 16, 64):
+            for detail in (True, False):
+                race = simulate(variant, 64, K, law, updates=40, replicas=3, seed=1, detail=detail)
+                for part in ("time", "learner", "staleness", "pushed") if detail else ("time",):
+                    arrays[f"{name} {variant} {K} {detail} {part}"] = getattr(race, part)
+np.savez(sys.argv[1], **arrays)
+"""
+
+
+@pytest.mark.skipif(not DISPATCHED, reason="NumPy has no faster code paths for this processor")
+def test_the_same_seed_gives_the_same_race_on_a_lesser_processor(tmp_path, monkeypatch):
+    here, there = tmp_path / "here.npz", tmp_path / "there.npz"
+    monkeypatch.setattr("sys.argv", ["", str(here)])
+    exec(RACES, {})
+    run_without_cpu_features(RACES, str(there))
+    with np.load(here) as ours, np.load(there) as theirs:
+        assert sorted(ours) == sorted(theirs) and len(ours) == 5 * 4 * 3 * 5
+        for name in ours:
+            if name.startswith("Pareto") and name.endswith(("time", "pushed")):  # processors differ in exp
+                np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-13, err_msg=name)
+            else:
+                assert ours[name].tobytes() == theirs[name].tobytes(), name
+
+
+# Each would take most of a minute or more: one long block, one law drawn for all updates, threads.
+LONG_RACES = [
+    "'K-async', 8, 2, Pareto(), updates=10_000_000",
+    "'K-sync', 64, 16, Erlang(), updates=400_000_000, detail=False",
+    "'K-batch-sync', 64, 16, Pareto(), updates=2000, replicas=20_000, threads=2",
+    "'K-async', 8, 2, Pareto(), updates=10_000_000, replicas=2, threads=2",
+]
+
+
+@pytest.mark.parametrize("race", LONG_RACES)
+def test_an_interrupt_stops_a_race(race):
+    begin = "from sgdrace import Erlang, Pareto, simulate\nprint('begins', flush=True)\n"
+    assert interrupt(f"{begin}simulate({race}, seed=0)") == "KeyboardInterrupt"
+
+
+def test_streams_are_copied_rarely_however_long_they_grow():
+    stream = CommonTimes(Exponential(), 2, seed_sequence(0).spawn(1))
+    read, buffers = stream.reader(0), []
+    for _ in range(5000):
+        read(0)
+        if not any(stream.drawn is buffer for buffer in buffers):
+            buffers.append(stream.drawn)
+    assert len(buffers) < 10  # twice the room each time
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_thousands_of_different_learners_need_little_memory(variant):
+    law = PerLearner(Exponential(), factors=np.linspace(1, 2, 5000))
+    tracemalloc.start()
+    simulate(variant, 5000, 2, law, updates=20, seed=0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30e6
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

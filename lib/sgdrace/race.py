@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heapify, heappop, heappush
+from threading import Event
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -144,11 +145,15 @@ def simulate(
 ) -> Race:
     """Simulate the timing of distributed SGD with P learners and K mini-batches per update.
 
-    The same seed gives the same race on any machine and with any number of threads. With `common=True` it
-    also gives common random numbers across variants, values of K and numbers of updates: the n-th mini-batch
-    that learner i of replica r starts takes the same time in each, so that differences between races are
-    not noise. (Slower, because the streams must be followed. Replica r is the same whatever `replicas` is.)
-    With `detail=False` only the times are computed, often much faster.
+    The same seed gives the same race on any machine and with any number of threads; only the last digit of
+    a time may differ, where a processor has its own exp or log. With `common=True` it also gives common
+    random numbers across variants, values of K and numbers of updates: the n-th mini-batch that learner i
+    of replica r starts takes the same time in each, so that differences between races are not noise.
+    (Slower, because the streams must be followed. Replica r is the same whatever `replicas` is.)
+
+    With `detail=False` only the times are computed, often much faster, because fewer random numbers decide
+    them: the K-th of P needs two draws instead of P. So the same seed then gives another race of the same
+    law, unless `common=True`, which gives the same times with and without detail.
 
     >>> simulate("K-async", P=8, K=2, delay=Exponential(), updates=1000, replicas=100, seed=0)
     Race(K-async, P=8, K=2: 100 replicas of 1000 updates)
@@ -156,32 +161,35 @@ def simulate(
     variant, P, K = variant_P_K(variant, P, K)
     law = law_of_learners(delay, P)
     J, R = count("updates", updates), count("replicas", replicas)
-    gigabytes = R * J * (8 + 16 * K * bool(detail)) / 2**30
-    if gigabytes > LARGEST:
-        raise ValueError(
-            f"replicas × updates{' × K' if detail else ''} must fit into {LARGEST} GB; "
-            f"this race would take {gigabytes:.0f} GB."
-        )
-    plan = _Plan(P, K, J, law, detail, common)
+    plan = _Plan(P, K, J, law, bool(detail), bool(common))
     kernel, numbers = _kernel_of(variant, plan)
     rows = max(1, min(R, BLOCK // numbers))
-    seeds = seed_sequence(seed).spawn(R if common else math.ceil(R / rows))
+    workers = count("threads", threads)
+    _check_memory(variant, plan, R, rows * workers)
+    root = seed_sequence(seed)
+
+    def stream(number: int) -> np.random.SeedSequence:  # as root.spawn makes them, but not all at once
+        return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, number))
 
     def block(number: int) -> _Block:
         begin, end = number * rows, min((number + 1) * rows, R)
         source: Source  # made here, so that its streams live no longer than the block
         if common:
-            source = CommonTimes(law, P, seeds[begin:end])
+            source = CommonTimes(law, P, [stream(r) for r in range(begin, end)])
         else:
-            source = FreshTimes(law, np.random.default_rng(seeds[number]))
+            source = FreshTimes(law, np.random.default_rng(stream(number)))
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-            return kernel(plan, end - begin, source, bar.update)
+            return kernel(plan, end - begin, source, tick)
 
-    with (
-        tqdm(total=R * J, unit=" updates", disable=not progress) as bar,
-        ThreadPoolExecutor(count("threads", threads)) as pool,
-    ):
-        blocks = list(pool.map(block, range(math.ceil(R / rows))))
+    stopped = Event()
+
+    def tick(updates: int) -> None:
+        if stopped.is_set():
+            raise _Stopped
+        bar.update(updates)
+
+    with tqdm(total=R * J, unit=" updates", disable=not progress) as bar:
+        blocks = _in_threads(block, math.ceil(R / rows), workers, stopped)
     race = Race(variant, P, K, *_stacked(blocks, axis=0))
     if not np.isfinite(race.time[:, -1]).all():
         raise ValueError(f"the times of {delay!r} are too large: their sum is no longer a finite number.")
@@ -203,6 +211,39 @@ class _Plan(NamedTuple):
 _Block = tuple[FloatArray, IntArray | None, IntArray | None, FloatArray | None]
 _Tick = Callable[[int], object]  # called with the number of updates just simulated
 _Kernel = Callable[[_Plan, int, Source, _Tick], _Block]
+
+
+class _Stopped(Exception):  # noqa: N818 - no error, but the way out of a thread
+    """Nobody wants this block any more."""
+
+
+def _in_threads(block: Callable[[int], _Block], number: int, threads: int, stopped: Event) -> list[_Block]:
+    """All blocks, in order. An interrupt, or a block that fails, stops those that run and drops the rest."""
+    if threads == 1:  # at home, where an interrupt arrives at once
+        return [block(n) for n in range(number)]
+    pool = ThreadPoolExecutor(threads)
+    try:
+        return list(pool.map(block, range(number)))
+    except BaseException:
+        stopped.set()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _check_memory(variant: str, plan: _Plan, replicas: int, rows: int) -> None:
+    """Refuse a race that no machine could hold: its record, and what its learners need on the way."""
+    P, K, J = plan.P, plan.K, plan.J
+    record = replicas * J * (1 + 2 * K * plan.detail)
+    on_the_way = 4 * P + 2 * K  # finish times, who comes first, fresh draws
+    if plan.common:  # streams are kept to the end
+        on_the_way += P * J if variant.endswith("-sync") else K * J
+    gigabytes = 8 * (record + rows * on_the_way) / 2**30
+    if gigabytes > LARGEST:
+        sizes = "replicas × updates × K" if plan.detail else "replicas × updates"
+        raise ValueError(
+            f"{sizes} and P learners must fit into {LARGEST} GB; this race would take {gigabytes:.0f} GB."
+        )
 
 
 def _stacked(blocks: list[_Block], axis: int) -> _Block:
@@ -231,7 +272,7 @@ def _kernel_of(variant: str, plan: _Plan) -> tuple[_Kernel, int]:
     return _async, P + K * J if plan.common else P  # streams are kept, fresh draws are not
 
 
-_Gaps = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
+_Gaps = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
 
 
 def _gaps_of(variant: str, plan: _Plan) -> _Gaps | None:
@@ -249,9 +290,13 @@ def _gaps_of(variant: str, plan: _Plan) -> _Gaps | None:
 def _independent_gaps(gaps: _Gaps, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
     """Races without detail whose updates are a renewal process."""
     assert isinstance(source, FreshTimes)
-    time = gaps(source.rng, (rows, plan.J)).cumsum(axis=1)
-    tick(time.size)
-    return time, None, None, None
+    time = np.empty((rows, plan.J))
+    step = max(1, BLOCK // rows)
+    for a in range(0, plan.J, step):
+        piece = time[:, a : a + step]
+        piece[:] = gaps(source.rng, piece.shape)
+        tick(piece.size)
+    return np.cumsum(time, axis=1, out=time), None, None, None
 
 
 # When the K pushes of a round happen, the last one in the last column, and who pushed, if asked.
