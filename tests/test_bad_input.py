@@ -3,6 +3,8 @@
 import math
 import re
 import warnings
+from datetime import timedelta
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -95,6 +97,40 @@ LAWS = [
     (lambda: PerLearner([Exponential(), 3.0]), TypeError, "must be a law of mini-batch times"),
     (lambda: PerLearner(PerLearner([Constant()]), factors=[1]), TypeError, "a PerLearner law has its own"),
     (lambda: PerLearner([PerLearner([Constant()])]), TypeError, "cannot be the law of one learner"),
+    (
+        lambda: Empirical(np.array([1, 2], "m8[s]")),
+        TypeError,
+        "times .* divide durations by one second first",
+    ),
+    (lambda: Empirical([timedelta(seconds=1)]), TypeError, "times .* divide durations by one second first"),
+    (lambda: Empirical([1.0, np.timedelta64(1)]), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical(np.array(["2020-01-01"], "M8[s]")), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical(np.ma.array([1.0, 2.0], mask=[0, 1])), TypeError, "what is masked with .compressed"),
+    (lambda: Empirical([1.0, np.ma.masked]), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical(np.array([1 + 2j])), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical(["1.5", "2"]), TypeError, "times must be a list of numbers; got .'1.5', '2'"),
+    (lambda: Empirical(np.array(["1", 2], object)), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical([True, False]), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical([2, True]), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical(np.array([True])), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical([1.0, None]), TypeError, "times must be a list of numbers; got .1.0, None"),
+    (lambda: Empirical([[1.0, 2.0], [3.0]]), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical(x for x in (1.0, 2.0)), TypeError, "times must be a list of numbers"),
+    (lambda: Empirical([10**400]), ValueError, "entry 0 is inf"),
+    (lambda: Empirical([-(10**400)]), ValueError, "entry 0 is -inf"),
+    (lambda: Empirical([Decimal("sNaN")]), TypeError, "times must be a list of numbers"),
+    (lambda: Exponential(np.timedelta64(5, "s")), TypeError, "rate must be a number; .* divide durations"),
+    (lambda: Exponential(np.datetime64("2020")), TypeError, "rate must be a number"),
+    (lambda: Exponential(1j), TypeError, "rate must be a number; got 1j"),
+    (lambda: Exponential(np.complex128(1)), TypeError, "rate must be a number"),
+    (lambda: Exponential(np.array("2.0")), TypeError, "rate must be a number"),
+    (lambda: Exponential(np.array(True)), TypeError, "rate must be a number"),
+    (lambda: Exponential(np.array([2.0])), TypeError, "rate must be a number"),
+    (lambda: Exponential(bytearray(b"2")), TypeError, "rate must be a number"),
+    (lambda: Exponential(np.ma.masked), TypeError, "rate must be a number"),
+    (lambda: Exponential(-(10**5000)), ValueError, "rate .* got -inf"),
+    (lambda: Erlang(-(10**5000)), ValueError, "stages must be at least 1"),
+    (lambda: Erlang(np.timedelta64(3)), TypeError, "stages must be a whole number"),
 ]
 
 ORDER_STATISTICS = [
@@ -267,6 +303,13 @@ CSV = [
     ("1.0\n-2.0\n", "line 2 of .* time of at least 0; it holds -2.0"),
     ("1.0\nnan\n", "line 2 of .* it holds nan"),
     ("1.0\ninf\n", "line 2 of .* it holds inf"),
+    ("nan\n1.0\n", "line 1 of .* it holds nan"),
+    ("ms\n1,5\n", "line 2 of .* as many cells as the first line, 1; it has 2"),
+    ("1,5\n2,5\n", "line 1 of .* must name its 2 columns; it holds '1,5'"),
+    ("0\n1.5\n", "line 1 of .* holds 0, a time or the name of the column"),
+    ('ms\n"1.5\n2.5\n', "line 2 of .* a quote is not closed"),
+    ("ms\n" + "1" * 200_000 + "\n", "line 2 of .* a cell is too long"),
+    ("1;5\n", "must have commas between its cells; it has ';'"),
 ]
 
 

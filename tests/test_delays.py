@@ -1,6 +1,7 @@
 """Facts about the laws of mini-batch times."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -123,7 +124,12 @@ def test_hazard_is_infinite_where_no_mini_batch_runs_so_long():
 
 
 def test_a_law_computes_with_floats_whatever_it_was_given():
-    assert Exponential(Fraction(1, 2)) == Exponential(0.5)
+    for half in (Fraction(1, 2), Decimal("0.5"), np.array(0.5), np.float32(0.5), np.ma.array(0.5)):
+        assert Exponential(half) == Exponential(0.5)
+        assert Empirical([half, 2]).times.tolist() == [0.5, 2.0]
+    assert (
+        Empirical(range(1, 4)).times.tolist() == Empirical(np.ma.array([1, 2, 3])).times.tolist() == [1, 2, 3]
+    )
     assert simulate("K-sync", 2, 1, Exponential(Fraction(1, 2)), 3, seed=0).time.dtype == np.float64
 
 

@@ -33,7 +33,7 @@ def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -
     except TypeError:
         raise TypeError(f"{name} must be a whole number {allowed}; got {shown(value)}.") from None
     if number < minimum or (maximum is not None and number > maximum):
-        raise ValueError(f"{name} must be {allowed}; got {number}.")
+        raise ValueError(f"{name} must be {allowed}; got {shown(number)}.")
     return number
 
 
@@ -45,14 +45,12 @@ def real(
     >>> real("eta", 0.1, above=0)
     0.1
     """
-    if isinstance(value, bool | np.bool_ | str | bytes):
-        raise TypeError(f"{name} must be a number; got {shown(value)}.")
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number; got {shown(value)}.") from None
-    except OverflowError:
-        number = math.inf
+    number: float = value
+    if type(value) is not float:  # the usual case needs no array
+        array = floats(name, value, "a number")
+        if array.ndim:
+            raise TypeError(f"{name} must be a number; got {shown(value)}.")
+        number = float(array)
     inside = above <= number <= below if closed else above < number < below
     if not (math.isfinite(number) and inside):
         raise ValueError(f"{name} must be {_interval(above, below, closed)}; got {number:g}.")
@@ -61,10 +59,7 @@ def real(
 
 def reals(name: str, values: ArrayLike, above: float = -math.inf, closed: bool = False) -> FloatArray:
     """A non-empty list of finite numbers, all above a limit (or, with `closed`, at least that limit)."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a list of numbers; got {shown(values)}.") from None
+    array = floats(name, values, "a list of numbers")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be a non-empty list of numbers; got shape {array.shape}.")
     inside = array >= above if closed else array > above
@@ -73,6 +68,47 @@ def reals(name: str, values: ArrayLike, above: float = -math.inf, closed: bool =
         first = int(np.argmax(wrong))
         wanted = _interval(above, math.inf, closed)
         raise ValueError(f"every entry of {name} must be {wanted}; entry {first} is {array[first]:g}.")
+    return array
+
+
+def floats(name: str, values: Any, wanted: str = "numbers") -> FloatArray:
+    """Real numbers of any shape, NaN and infinities too; refuses what NumPy would read as something else.
+
+    >>> floats("x", [[1, 2.5]])
+    array([[1. , 2.5]])
+    """
+    try:
+        return _float_array(values)
+    except (TypeError, ValueError):
+        text = shown(values)
+        hint = "; leave out what is masked with .compressed()" if np.ma.is_masked(values) else ""
+        if "timedelta" in str(getattr(values, "dtype", text)):
+            hint = "; divide durations by one second first"
+        raise TypeError(f"{name} must be {wanted}; got {text}{hint}.") from None
+
+
+def points(name: str, values: Any) -> FloatArray:
+    """Numbers of any shape, infinities too, at which a function is wanted.
+
+    >>> points("x", [0.5, math.inf])
+    array([0.5, inf])
+    """
+    array = floats(name, values)
+    if np.isnan(array).any():
+        raise ValueError(f"{name} must not be nan; got {shown(values)}.")
+    return array
+
+
+def shares(name: str, values: Any) -> FloatArray:
+    """Shares or probabilities of any shape.
+
+    >>> shares("q", 0.5)
+    array(0.5)
+    """
+    array = floats(name, values)
+    inside = (array >= 0) & (array <= 1)
+    if not inside.all():
+        raise ValueError(f"a share {name} must be between 0 and 1; got {array[~inside].flat[0]:g}.")
     return array
 
 
@@ -86,10 +122,8 @@ def one_of(name: str, value: Any, options: Sequence[str]) -> str:
         raise TypeError(f"{name} must be one of {', '.join(options)}; got {shown(value)}.")
     if value in options:
         return value
-    plain = {option.lower().replace("-", ""): option for option in options}
-    near = get_close_matches(
-        value.lower().replace("-", "").replace("_", "").replace(" ", ""), plain, n=1, cutoff=0.5
-    )
+    plain = {_letters(option): option for option in options}
+    near = get_close_matches(_letters(value), plain, n=1, cutoff=0.5)
     if near:
         raise ValueError(f"{name} {value!r} is unknown; did you mean {plain[near[0]]}?")
     raise ValueError(f"{name} must be one of {', '.join(options)}; got {value!r}.")
@@ -131,10 +165,57 @@ def generator(seed: Seed) -> np.random.Generator:
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed_sequence(seed))
 
 
+def shape_of_draws(rng: Any, size: Any) -> tuple[int, ...]:
+    """The shape of what somebody wants to draw from a generator, both checked.
+
+    >>> shape_of_draws(np.random.default_rng(0), 3)
+    (3,)
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a NumPy Generator, such as np.random.default_rng(0); got {shown(rng)}.")
+    axes = size if isinstance(size, tuple | list) else (size,)
+    return tuple([count("size", n, minimum=0) for n in axes])
+
+
 def shown(value: Any) -> str:
     """A value as an error message quotes it: short, whatever it is."""
-    text = repr(value)
+    try:
+        text = " ".join(repr(value).split())  # on one line, also if it is a table
+    except Exception:  # of somebody's own class, or of an integer with thousands of digits
+        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 60 else f"{type(value).__name__} {text[:50]}…"
+
+
+def _float_array(values: Any) -> FloatArray:
+    if np.ma.is_masked(values):
+        raise TypeError
+    # What is no array yet is looked at value by value: NumPy would turn a True among numbers into 1.
+    array = np.asarray(values, None if hasattr(values, "__array__") else object)
+    if array.dtype.kind == "O":
+        kinds = {type(value[()] if isinstance(value, np.ndarray) else value) for value in array.flat}
+        if not all(map(_is_real, kinds)):
+            raise TypeError
+    elif array.dtype.kind not in "fiu":
+        raise TypeError
+    try:
+        with np.errstate(over="ignore"):
+            return array.astype(np.float64, copy=False)
+    except OverflowError:  # some integer is beyond the range of floats
+        return np.asarray(np.vectorize(_nearest_float, otypes=[np.float64])(array))
+
+
+def _is_real(kind: type) -> bool:
+    """Whether values of this type are real numbers; float() also reads truth values and NumPy's durations."""
+    if issubclass(kind, np.generic):
+        return issubclass(kind, np.integer | np.floating) and not issubclass(kind, np.timedelta64)
+    return hasattr(kind, "__float__") and not issubclass(kind, bool | np.ndarray)
+
+
+def _nearest_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _letters(text: str) -> str:

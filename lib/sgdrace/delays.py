@@ -4,7 +4,6 @@ Knows probability; nothing of races. SciPy's distributions do the mathematics, o
 A law is anything with `sample(rng, size)`: `as_law` gives a law of your own the methods of this module.
 """
 
-import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from sgdrace.arguments import FloatArray, count, real, reals, shown
+from sgdrace.traces import read_times
 
 Size = int | tuple[int, ...]
 Ageing = Literal["NLTU", "NSTU", "both", "neither"]
@@ -456,33 +456,14 @@ class Empirical(DelayLaw):
     def from_csv(cls, path: str | PathLike[str], column: str | int | None = None) -> "Empirical":
         """Times from one column of a comma-separated file, given by its name in the first line or its number.
 
-        A file with a single column needs no `column`. A first line without numbers is taken as the header;
-        empty lines are skipped.
+        A file of one column needs neither a header nor `column`; with more, the first line must name them.
+        The first line is the header if no cell of it begins like a number, or if `column` is one of them:
+        `column="0"` reads what pandas writes for a column without a name. A first line `0`, or a whole
+        number above nothing but decimals, may be such a name or a time and is refused. So is everything that
+        is not written like 1.5 or 2e-3 (decimal commas, separators of thousands, units), and a line with
+        more or fewer cells than the first. Empty lines are skipped.
         """
-        try:
-            with open(path, newline="", encoding="utf-8-sig") as file:
-                rows = list(enumerate(csv.reader(file), start=1))
-        except UnicodeDecodeError:
-            raise ValueError(f"{path} must be a text file in UTF-8.") from None
-        lines = [(n, row) for n, row in rows if any(map(str.strip, row))]
-        header = (
-            [cell.strip() for cell in lines[0][1]] if lines and not any(map(_is_number, lines[0][1])) else []
-        )
-        if isinstance(column, str):
-            if column not in header:
-                named = ", ".join(header) if header else "no header"
-                raise ValueError(f"{path} has no column {column!r}; its first line has {named}.")
-            index = header.index(column)
-        elif column is None:
-            index, widest = 0, max((len(row) for _, row in lines), default=1)
-            if widest > 1:  # also where somebody writes decimals with a comma
-                raise ValueError(f"{path} has {widest} columns; say which one holds the times.")
-        else:
-            index = count("column", column, minimum=0)
-        body = lines[1:] if header else lines
-        if not body:
-            raise ValueError(f"{path} holds no times{' below its header' if header else ''}.")
-        return cls([_csv_time(path, n, row, index) for n, row in body])
+        return cls(read_times(path, column))
 
     @cached_property
     def mean(self) -> float:
@@ -841,22 +822,3 @@ def bisect(reached: Callable[[FloatArray], Any], shape: tuple[int, ...]) -> Any:
         here = reached(middle)
         low, high = np.where(here, low, middle), np.where(here, middle, high)
     return high[()]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _csv_time(path: str | PathLike[str], line: int, row: list[str], index: int) -> float:
-    if index >= len(row):
-        raise ValueError(f"line {line} of {path} has {len(row)} columns; column {index} was asked for.")
-    if not _is_number(row[index]):
-        raise ValueError(f"line {line} of {path} must hold a time; it holds {shown(row[index])}.")
-    time = float(row[index])
-    if not (math.isfinite(time) and time >= 0):
-        raise ValueError(f"line {line} of {path} must hold a time of at least 0; it holds {row[index]}.")
-    return time
