@@ -38,6 +38,7 @@ from sgdrace import (
     train,
     train_adaptively,
 )
+from sgdrace.delays import Scaled
 from sgdrace.protocol import VirtualClock, run
 from tests.examples import Own
 
@@ -54,6 +55,10 @@ class Returns:
 
     def sample(self, rng, size):
         return np.full(size, self.value) if np.isscalar(self.value) else self.value
+
+
+def draw_two(size, learner=None):
+    return PerLearner([Exponential(), Constant()]).sample(np.random.default_rng(0), size, learner)
 
 
 LAWS = [
@@ -131,6 +136,52 @@ LAWS = [
     (lambda: Exponential(-(10**5000)), ValueError, "rate .* got -inf"),
     (lambda: Erlang(-(10**5000)), ValueError, "stages must be at least 1"),
     (lambda: Erlang(np.timedelta64(3)), TypeError, "stages must be a whole number"),
+    (lambda: Exponential().at_hazard([-1.0]), ValueError, "cumulative hazard e must be at least 0; got -1"),
+    (
+        lambda: Exponential().at_hazard([math.nan]),
+        ValueError,
+        "cumulative hazard e must be at least 0; got nan",
+    ),
+    (lambda: Exponential().at_hazard("a"), TypeError, "e must be numbers; got 'a'"),
+    (lambda: Scaled(3.0, 2.0), TypeError, "base must be a law of mini-batch times"),
+    (
+        lambda: Scaled(PerLearner([Constant()]), 2.0),
+        TypeError,
+        "base must be one law that all learners share",
+    ),
+    (lambda: PerLearner([Exponential()], factors=[1.0]), TypeError, "factors scale one law; a list of laws"),
+    (lambda: PerLearner(Exponential(), factors=2.0), ValueError, "factors must be a non-empty list"),
+    (lambda: PerLearner(Exponential(), factors=[math.nan]), ValueError, "entry 0 is nan"),
+    (lambda: PerLearner(3.0, factors=[1.0]), TypeError, "the law that factors scale must be a law"),
+    (lambda: PerLearner(Exponential() for _ in range(2)), TypeError, "a list of laws, or one law with"),
+    (lambda: PerLearner({0: Exponential()}), TypeError, "a list of laws, or one law with"),
+    (lambda: PerLearner("ab"), TypeError, r"laws\[0\] must be a law"),
+    (lambda: PerLearner([Exponential(), Exponential]), TypeError, r"laws\[1\] must be a law such as"),
+    (lambda: draw_two(3), ValueError, r"learners must fill the shape \(3,\)"),
+    (lambda: draw_two(2, [0, 1, 0]), ValueError, r"learners must fill the shape \(2,\)"),
+    (lambda: draw_two(2, [[0], [0, 1]]), ValueError, r"learners must fill the shape \(2,\)"),
+    (lambda: draw_two(2, 2), ValueError, "learner must be whole numbers between 0 and 1; got 2"),
+    (lambda: draw_two(2, -1), ValueError, "learner must be whole numbers between 0 and 1; got -1"),
+    (lambda: draw_two(2, 0.5), ValueError, "learner must be whole numbers between 0 and 1; got 0.5"),
+    (lambda: draw_two(2, [True, False]), ValueError, "learner must be whole numbers"),
+    (
+        lambda: race(delay=stats.expon),
+        TypeError,
+        r"delay must be a law with its parameters, such as expon\(...\)",
+    ),
+    (lambda: race(delay=stats.poisson), TypeError, r"such as poisson\(...\); freeze it"),
+    (
+        lambda: race(delay=stats.expon(scale=-1)),
+        ValueError,
+        "expon was given parameters that it does not allow",
+    ),
+    (lambda: race(delay=np.array([1.0, 2.0])), TypeError, "make one of measured times with Empirical"),
+    (lambda: race(delay=Returns(1 + 2j)), TypeError, "what Returns.sample gives must be numbers"),
+    (lambda: race(delay=Returns("1")), TypeError, "what Returns.sample gives must be numbers"),
+    (lambda: race(delay=Returns(True)), TypeError, "what Returns.sample gives must be numbers"),
+    (lambda: race(delay=Returns(np.timedelta64(1, "s"))), TypeError, "divide durations by one second"),
+    (lambda: race(delay=Returns(np.ma.masked_all(2))), TypeError, "what is masked"),
+    (lambda: race(delay=Returns(None)), TypeError, "what Returns.sample gives must be numbers; got None"),
 ]
 
 ORDER_STATISTICS = [

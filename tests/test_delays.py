@@ -1,6 +1,9 @@
 """Facts about the laws of mini-batch times."""
 
+import copy
+import dataclasses
 import math
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 
@@ -19,7 +22,7 @@ from sgdrace import (
     Uniform,
     simulate,
 )
-from sgdrace.delays import as_law
+from sgdrace.delays import Scaled, as_law
 from tests.examples import CONTINUOUS, DISCRETE, Own
 
 FALSE_ALARM = 1e-6  # of each statistical test in this file
@@ -252,3 +255,100 @@ def test_learners_of_a_draw_are_looked_up_once_however_many_laws_there_are():
     law.kind = law.kind.view(Counting)
     law.sample(np.random.default_rng(0), (3, 100))
     assert Counting.lookups == 1
+
+
+EVERY_LAW = [
+    *CONTINUOUS,
+    *DISCRETE,
+    as_law(stats.invgauss(1.0)),
+    as_law(stats.poisson(3)),
+    as_law(Own(Erlang(), offers=("cdf", "sf", "pdf", "ppf", "isf"))),
+]
+RNG = np.random.default_rng(0)
+NO_DRAWS = [
+    (0, 3, TypeError, "rng must be a NumPy Generator, .*; got 0"),
+    (None, 3, TypeError, "rng must be a NumPy Generator, .*; got None"),
+    (np.random.RandomState(0), 3, TypeError, "rng must be a NumPy Generator"),
+    (RNG, -1, ValueError, "size must be at least 0; got -1"),
+    (RNG, (2, -1), ValueError, "size must be at least 0; got -1"),
+    (RNG, 2.5, TypeError, "size must be a whole number at least 0; got 2.5"),
+    (RNG, "2", TypeError, "size must be a whole number at least 0; got '2'"),
+    (RNG, (2, True), TypeError, "size must be a whole number at least 0; got True"),
+    (RNG, None, TypeError, "size must be a whole number at least 0; got None"),
+]
+
+
+@pytest.mark.parametrize("law", [*EVERY_LAW, PerLearner([Exponential(), Constant()])], ids=repr)
+@pytest.mark.parametrize(("rng", "size", "error", "sentence"), NO_DRAWS)
+def test_no_law_draws_without_a_generator_and_a_size(law, rng, size, error, sentence):
+    with pytest.raises(error, match=sentence):
+        law.sample(rng, size)
+
+
+@pytest.mark.parametrize("law", EVERY_LAW, ids=repr)
+def test_sizes_are_shapes(law):
+    for size, shape in (
+        (3, (3,)),
+        (np.int64(3), (3,)),
+        ((2, 3), (2, 3)),
+        ([2, 3], (2, 3)),
+        ((), ()),
+        (0, (0,)),
+    ):
+        assert np.shape(law.sample(RNG, size)) == shape
+
+
+@pytest.mark.parametrize("law", EVERY_LAW, ids=repr)
+@pytest.mark.parametrize("function", ["ppf", "isf", "cdf", "sf", "pdf", "hazard"])
+def test_no_law_answers_where_nothing_can_be_asked(law, function):
+    ask, name = getattr(law, function), "q" if function in ("ppf", "isf") else "x"
+    for no_number in ("a", None, 1j, True, ["0.5"], [[1, 2], [3]], np.timedelta64(1), np.array([1 + 0j])):
+        with pytest.raises(TypeError, match=f"{name} must be numbers; got "):
+            ask(no_number)
+    with pytest.raises(ValueError, match=r"must be between 0 and 1; got nan|x must not be nan"):
+        ask([0.5, math.nan])
+    if name == "q":
+        with pytest.raises(ValueError, match=r"a share q must be between 0 and 1; got 1\.2\."):
+            ask(1.2)
+        with pytest.raises(ValueError, match=r"a share q must be between 0 and 1; got -0\.1\."):
+            ask([0.5, -0.1])
+
+
+@pytest.mark.parametrize("law", EVERY_LAW, ids=repr)
+def test_before_time_nothing_is_done_and_at_infinity_everything(law):
+    assert law.cdf([-math.inf, -1.0, math.inf]).tolist() == [0, 0, 1]
+    assert law.sf([-math.inf, -1.0, math.inf]).tolist() == [1, 1, 0]
+    assert law.cdf(Fraction(3, 2)) == law.cdf(1.5) == law.cdf(np.array([[1.5]]))[0, 0]
+
+
+BUILT_IN = [*CONTINUOUS, Constant(2.0), Empirical([1.0, 2.0])]
+
+
+@pytest.mark.parametrize("law", BUILT_IN, ids=repr)
+def test_a_law_is_a_value(law):
+    copies = [copy.copy(law), copy.deepcopy(law), pickle.loads(pickle.dumps(law)), dataclasses.replace(law)]
+    for other in copies:
+        assert type(other) is type(law) and repr(other) == repr(law)
+        assert np.array_equal(
+            other.sample(np.random.default_rng(0), 5), law.sample(np.random.default_rng(0), 5)
+        )
+        if type(law) is not Empirical:  # traces are compared by identity
+            assert other == law and hash(other) == hash(law) and len({other, law}) == 1
+
+
+def test_parameters_can_be_replaced():
+    assert dataclasses.replace(Erlang(), rate=2.0) == Erlang(3, 2.0)
+    assert dataclasses.replace(Erlang(), stages=5) == Erlang(5, 3.0) != Erlang(3, 3.0)
+    assert dataclasses.replace(Erlang(), stages=5).mean == Erlang(5, 3.0).mean == pytest.approx(5 / 3)
+    assert dataclasses.replace(Constant(1.0), value=3.0) == Constant(3.0) != Constant(1.0)
+    assert dataclasses.replace(Constant(1.0), value=3.0).times.tolist() == [3.0]
+    assert dataclasses.replace(Empirical([1.0]), times=[2.0, 1.0]).times.tolist() == [1.0, 2.0]
+    with pytest.raises(TypeError, match="stages must be a whole number"):
+        dataclasses.replace(Erlang(), stages=2.5)
+    match Erlang(4, 2.0):
+        case Erlang(stages, rate):
+            assert (stages, rate) == (4, 2.0)
+
+
+def test_a_distribution_of_scipy_can_be_scaled():
+    assert Scaled(stats.expon(), 2.0).mean == 2.0

@@ -57,8 +57,15 @@ def real(
     return number
 
 
-def reals(name: str, values: ArrayLike, above: float = -math.inf, closed: bool = False) -> FloatArray:
-    """A non-empty list of finite numbers, all above a limit (or, with `closed`, at least that limit)."""
+def reals(
+    name: str, values: ArrayLike, above: float = -math.inf, closed: bool = False, truth: bool = False
+) -> FloatArray:
+    """A non-empty list of finite numbers, all above a limit (or, with `closed`, at least that limit).
+
+    With `truth`, an array of truth values passes as 0 and 1: labels of two classes come so.
+    """
+    if truth and isinstance(values, np.ndarray) and values.dtype.kind == "b":
+        values = np.asarray(values, np.float64)
     array = floats(name, values, "a list of numbers")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be a non-empty list of numbers; got shape {array.shape}.")
@@ -173,8 +180,11 @@ def shape_of_draws(rng: Any, size: Any) -> tuple[int, ...]:
     """
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a NumPy Generator, such as np.random.default_rng(0); got {shown(rng)}.")
-    axes = size if isinstance(size, tuple | list) else (size,)
-    return tuple([count("size", n, minimum=0) for n in axes])
+    axes = tuple(size) if isinstance(size, tuple | list) else (size,)
+    for n in axes:
+        if type(n) is not int or n < 0:  # a race asks for few times, often: the usual case must be quick
+            return tuple(count("size", n, minimum=0) for n in axes)
+    return axes
 
 
 def shown(value: Any) -> str:

@@ -6,22 +6,35 @@ A law is anything with `sample(rng, size)`: `as_law` gives a law of your own the
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sgdrace.arguments import FloatArray, count, real, reals, shown
+from sgdrace.arguments import (
+    FloatArray,
+    count,
+    floats,
+    one_of,
+    points,
+    real,
+    reals,
+    shape_of_draws,
+    shares,
+    shown,
+)
 from sgdrace.traces import read_times
 
 Size = int | tuple[int, ...]
 Ageing = Literal["NLTU", "NSTU", "both", "neither"]
 
 LOG_2 = math.log(2)
+ROUNDING = 1e-9  # what somebody's own law may be off by, relatively, before it counts as wrong
+WITNESSES = 4000  # sampled times that the other methods of such a law are held against
 
 
 @runtime_checkable
@@ -66,46 +79,74 @@ class DelayLaw:
 
     def cdf(self, x: ArrayLike) -> Any:
         """Pr(X <= x)."""
-        return self.distribution.cdf(x)
+        return self._cdf(points("x", x))
 
     def sf(self, x: ArrayLike) -> Any:
         """Pr(X > x), accurate far in the tail."""
-        return self.distribution.sf(x)
+        return self._sf(points("x", x))
 
     def pdf(self, x: ArrayLike) -> Any:
         """Density at x."""
-        return self.distribution.pdf(x)
-
-    def ppf(self, q: ArrayLike) -> Any:
-        """The time by which a share q of mini-batches is done."""
-        return self.distribution.ppf(q)
-
-    def isf(self, q: ArrayLike) -> Any:
-        """The time after which a share q of mini-batches is still running."""
-        return self.distribution.isf(q)
+        return self._pdf(points("x", x))
 
     def hazard(self, x: ArrayLike) -> Any:
         """The rate at which a mini-batch that has run for x finishes now, infinite if none runs so long."""
-        density, running = np.asarray(self.pdf(x)), np.asarray(self.sf(x))
+        at = points("x", x)
+        density, running = np.asarray(self._pdf(at)), np.asarray(self._sf(at))
         rate = np.full(density.shape, np.inf)
         return np.divide(density, running, out=rate, where=running > 0)[()]
 
-    def at_hazard(self, e: FloatArray) -> FloatArray:
+    def ppf(self, q: ArrayLike) -> Any:
+        """The time by which a share q of mini-batches is done."""
+        return self._ppf(shares("q", q))
+
+    def isf(self, q: ArrayLike) -> Any:
+        """The time after which a share q of mini-batches is still running."""
+        return self._isf(shares("q", q))
+
+    def at_hazard(self, e: ArrayLike) -> FloatArray:
         """The time at which the cumulative hazard -log Pr(X > x) reaches e.
 
         An increasing map that turns a standard exponential variable into X, and so the k-th smallest of
         P exponentials into the k-th smallest of P mini-batch times.
         """
-        e = np.asarray(e, dtype=np.float64)
-        early = e < LOG_2  # each half of the law from the side where no digits cancel
-        time = np.empty(e.shape)
-        time[early] = self.ppf(-np.expm1(-e[early]))
-        time[~early] = self.isf(np.exp(-e[~early]))
-        return time
+        depth = floats("e", e)
+        if not depth.min(initial=0.0) >= 0:
+            raise ValueError(f"a cumulative hazard e must be at least 0; got {depth.min():g}.")
+        with np.errstate(over="ignore"):
+            return self._at_hazard(depth)
 
     def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
         """Independent mini-batch times."""
-        return self.at_hazard(rng.standard_exponential(size))
+        with np.errstate(over="ignore"):  # a tail may reach beyond what float64 can hold
+            return self._sample(rng, shape_of_draws(rng, size))
+
+    # What a law itself knows; the arguments have been checked above.
+
+    def _cdf(self, x: FloatArray) -> Any:
+        return self.distribution.cdf(x)
+
+    def _sf(self, x: FloatArray) -> Any:
+        return self.distribution.sf(x)
+
+    def _pdf(self, x: FloatArray) -> Any:
+        return self.distribution.pdf(x)
+
+    def _ppf(self, q: FloatArray) -> Any:
+        return self.distribution.ppf(q)
+
+    def _isf(self, q: FloatArray) -> Any:
+        return self.distribution.isf(q)
+
+    def _at_hazard(self, e: FloatArray) -> FloatArray:
+        early = e < LOG_2  # each half of the law from the side where no digits cancel
+        time = np.empty(e.shape)
+        time[early] = self._ppf(-np.expm1(-e[early]))
+        time[~early] = self._isf(np.exp(-e[~early]))
+        return time
+
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        return self._at_hazard(np.asarray(rng.standard_exponential(shape)))
 
 
 @dataclass(frozen=True)
@@ -129,7 +170,7 @@ class Exponential(DelayLaw):
     def ageing(self) -> Ageing:
         return "both"
 
-    def at_hazard(self, e: FloatArray) -> FloatArray:
+    def _at_hazard(self, e: FloatArray) -> FloatArray:
         return e / self.rate
 
 
@@ -156,7 +197,7 @@ class ShiftedExponential(DelayLaw):
     def ageing(self) -> Ageing:
         return "NLTU" if self.shift > 0 else "both"
 
-    def at_hazard(self, e: FloatArray) -> FloatArray:
+    def _at_hazard(self, e: FloatArray) -> FloatArray:
         time = e / self.rate
         time += self.shift  # in place: a fresh array costs as much as the arithmetic
         return time
@@ -187,7 +228,7 @@ class Pareto(DelayLaw):
     def ageing(self) -> Ageing:
         return "neither"
 
-    def at_hazard(self, e: FloatArray) -> FloatArray:
+    def _at_hazard(self, e: FloatArray) -> FloatArray:
         time = np.asarray(e / self.shape)
         np.exp(time, out=time)
         time *= self.scale
@@ -217,7 +258,7 @@ class Lomax(DelayLaw):
     def ageing(self) -> Ageing:
         return "NSTU"
 
-    def at_hazard(self, e: FloatArray) -> FloatArray:
+    def _at_hazard(self, e: FloatArray) -> FloatArray:
         return self.scale * np.expm1(e / self.shape)
 
 
@@ -244,10 +285,11 @@ class Gamma(DelayLaw):
     def ageing(self) -> Ageing:
         return _ageing_by_shape(self.shape)
 
-    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        return rng.standard_gamma(self.shape, size) / self.rate
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        return rng.standard_gamma(self.shape, shape) / self.rate
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Erlang(Gamma):
     """A pipeline of exponential stages, each with the same rate; the mean is stages/rate.
 
@@ -255,11 +297,16 @@ class Erlang(Gamma):
     1.0
     """
 
+    shape: float = field(init=False, compare=False)
+    stages: int = 3
+    __match_args__ = ("stages", "rate")
+
     def __init__(self, stages: int = 3, rate: float = 3.0) -> None:
-        super().__init__(shape=count("stages", stages), rate=rate)
+        _store(self, stages=count("stages", stages))
+        super().__init__(shape=self.stages, rate=rate)
 
     def __repr__(self) -> str:
-        return f"Erlang(stages={self.shape:g}, rate={self.rate})"
+        return f"Erlang(stages={self.stages}, rate={self.rate})"
 
 
 @dataclass(frozen=True)
@@ -285,7 +332,7 @@ class Weibull(DelayLaw):
     def ageing(self) -> Ageing:
         return _ageing_by_shape(self.shape)
 
-    def at_hazard(self, e: FloatArray) -> FloatArray:
+    def _at_hazard(self, e: FloatArray) -> FloatArray:
         return self.scale * e ** (1 / self.shape)
 
 
@@ -325,29 +372,29 @@ class HyperExponential(DelayLaw):
     def ageing(self) -> Ageing:
         return "both" if len(set(self.rates)) == 1 else "NSTU"
 
-    def cdf(self, x: ArrayLike) -> Any:
+    def _cdf(self, x: FloatArray) -> Any:
         return self._mix(x, stats.expon.cdf, 0)
 
-    def sf(self, x: ArrayLike) -> Any:
+    def _sf(self, x: FloatArray) -> Any:
         return self._mix(x, stats.expon.sf, 0)
 
-    def pdf(self, x: ArrayLike) -> Any:
+    def _pdf(self, x: FloatArray) -> Any:
         return self._mix(x, stats.expon.pdf, 1)
 
-    def _mix(self, x: ArrayLike, component: Callable[[FloatArray], FloatArray], power: int) -> Any:
+    def _mix(self, x: FloatArray, component: Callable[[FloatArray], FloatArray], power: int) -> Any:
         p, rate = np.array(self.probabilities), np.array(self.rates)
         return (p * rate**power * component(np.multiply.outer(x, rate))).sum(axis=-1)
 
-    def ppf(self, q: ArrayLike) -> Any:
+    def _ppf(self, q: FloatArray) -> Any:
         with np.errstate(divide="ignore"):  # the share 1 is reached at infinity
-            return self._at_log_survival(np.log1p(-_share(q)))
+            return self._at_log_survival(np.log1p(-q))
 
-    def isf(self, q: ArrayLike) -> Any:
+    def _isf(self, q: FloatArray) -> Any:
         with np.errstate(divide="ignore"):
-            return self._at_log_survival(np.log(_share(q)))
+            return self._at_log_survival(np.log(q))
 
-    def at_hazard(self, e: FloatArray) -> FloatArray:
-        return np.asarray(self._at_log_survival(-np.asarray(e, dtype=np.float64)))
+    def _at_hazard(self, e: FloatArray) -> FloatArray:
+        return np.asarray(self._at_log_survival(-e))
 
     def _at_log_survival(self, target: Any) -> Any:
         # log Pr(X > x) is convex and decreasing, so Newton's iterates rise to the root from any point left
@@ -370,9 +417,9 @@ class HyperExponential(DelayLaw):
             x = np.where(better, start + step, x)
         return x[()]
 
-    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        kind = np.searchsorted(np.cumsum(self.probabilities)[:-1], rng.random(size), side="right")
-        return np.asarray(rng.standard_exponential(size) / np.array(self.rates)[kind])
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        kind = np.searchsorted(np.cumsum(self.probabilities)[:-1], rng.random(shape), side="right")
+        return np.asarray(rng.standard_exponential(shape) / np.array(self.rates)[kind])
 
 
 @dataclass(frozen=True)
@@ -398,8 +445,8 @@ class LogNormal(DelayLaw):
     def ageing(self) -> Ageing:
         return "neither"
 
-    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        return np.exp(self.mu + self.sigma * rng.standard_normal(size))
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        return np.exp(self.mu + self.sigma * rng.standard_normal(shape))
 
 
 @dataclass(frozen=True)
@@ -425,11 +472,11 @@ class Uniform(DelayLaw):
     def ageing(self) -> Ageing:
         return "NLTU"
 
-    def at_hazard(self, e: FloatArray) -> FloatArray:
+    def _at_hazard(self, e: FloatArray) -> FloatArray:
         return self.low - (self.high - self.low) * np.expm1(-e)
 
-    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        return rng.uniform(self.low, self.high, size)
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        return rng.uniform(self.low, self.high, shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -480,33 +527,34 @@ class Empirical(DelayLaw):
         knots = np.unique(np.append(0.0, self.times))
         if knots.size > 5000:
             return "neither"
-        survival = self.sf(knots)
+        survival = self._sf(knots)
         for t, alive in zip(knots[::-1], survival[::-1], strict=True):  # violations hide in the tail
-            if (self.sf(knots + t) > survival * alive * (1 + 1e-12)).any():
+            if (self._sf(knots + t) > survival * alive * (1 + 1e-12)).any():
                 return "neither"
         return "NLTU"
 
-    def cdf(self, x: ArrayLike) -> Any:
+    def _cdf(self, x: FloatArray) -> Any:
         return np.searchsorted(self.times, x, side="right") / self.times.size
 
-    def sf(self, x: ArrayLike) -> Any:
-        return 1 - self.cdf(x)
+    def _sf(self, x: FloatArray) -> Any:
+        return 1 - self._cdf(x)
 
-    def pdf(self, x: ArrayLike) -> Any:
+    def _pdf(self, x: FloatArray) -> Any:
         raise ValueError("an Empirical law is discrete and has no density; use its cdf.")
 
-    def ppf(self, q: ArrayLike) -> Any:
+    def _ppf(self, q: FloatArray) -> Any:
         # The guard against rounding keeps ppf(cdf(x)) = x at every observed time.
-        index = np.ceil(_share(q) * self.times.size * (1 - 1e-15)).astype(int) - 1
+        index = np.ceil(q * self.times.size * (1 - 1e-15)).astype(int) - 1
         return self.times[np.clip(index, 0, self.times.size - 1)]
 
-    def isf(self, q: ArrayLike) -> Any:
-        return self.ppf(1 - _share(q))
+    def _isf(self, q: FloatArray) -> Any:
+        return self._ppf(1 - q)
 
-    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        return self.times[rng.integers(self.times.size, size=size)]
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        return self.times[rng.integers(self.times.size, size=shape)]
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Constant(Empirical):
     """Every mini-batch takes the same time: nobody is ever late.
 
@@ -514,14 +562,18 @@ class Constant(Empirical):
     Constant(2)
     """
 
+    times: FloatArray = field(init=False, compare=False)
+    value: float = 1.0
+
     def __init__(self, value: float = 1.0) -> None:
-        super().__init__([real("value", value, above=0)])
+        _store(self, value=real("value", value, above=0))
+        super().__init__([self.value])
 
     def __repr__(self) -> str:
-        return f"Constant({self.mean:g})"
+        return f"Constant({self.value:g})"
 
-    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        return np.full(size, self.mean)
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        return np.full(shape, self.value)
 
 
 @dataclass(frozen=True)
@@ -536,7 +588,7 @@ class Scaled(DelayLaw):
     factor: float
 
     def __post_init__(self) -> None:
-        _store(self, factor=real("factor", self.factor, above=0))
+        _store(self, base=as_single_law(self.base, "base"), factor=real("factor", self.factor, above=0))
 
     @cached_property
     def mean(self) -> float:
@@ -550,26 +602,26 @@ class Scaled(DelayLaw):
     def ageing(self) -> Ageing:
         return self.base.ageing
 
-    def cdf(self, x: ArrayLike) -> Any:
-        return self.base.cdf(np.asarray(x) / self.factor)
+    def _cdf(self, x: FloatArray) -> Any:
+        return self.base._cdf(x / self.factor)
 
-    def sf(self, x: ArrayLike) -> Any:
-        return self.base.sf(np.asarray(x) / self.factor)
+    def _sf(self, x: FloatArray) -> Any:
+        return self.base._sf(x / self.factor)
 
-    def pdf(self, x: ArrayLike) -> Any:
-        return self.base.pdf(np.asarray(x) / self.factor) / self.factor
+    def _pdf(self, x: FloatArray) -> Any:
+        return self.base._pdf(x / self.factor) / self.factor
 
-    def ppf(self, q: ArrayLike) -> Any:
-        return self.factor * self.base.ppf(q)
+    def _ppf(self, q: FloatArray) -> Any:
+        return self.factor * self.base._ppf(q)
 
-    def isf(self, q: ArrayLike) -> Any:
-        return self.factor * self.base.isf(q)
+    def _isf(self, q: FloatArray) -> Any:
+        return self.factor * self.base._isf(q)
 
-    def at_hazard(self, e: FloatArray) -> FloatArray:
-        return self.factor * self.base.at_hazard(e)
+    def _at_hazard(self, e: FloatArray) -> FloatArray:
+        return self.factor * self.base._at_hazard(e)
 
-    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        return self.factor * self.base.sample(rng, size)
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        return self.factor * self.base._sample(rng, shape)
 
 
 class PerLearner:
@@ -587,9 +639,10 @@ class PerLearner:
 
     def __init__(self, laws: Law | Sequence[Law], factors: ArrayLike | None = None) -> None:
         if factors is not None:
-            base = as_law(laws)
-            if isinstance(base, PerLearner):
-                raise TypeError("factors scale one law; a PerLearner law has its own.")
+            if isinstance(laws, PerLearner | list | tuple):
+                many = "PerLearner law" if isinstance(laws, PerLearner) else "list of laws"
+                raise TypeError(f"factors scale one law; a {many} has its own.")
+            base = as_single_law(laws, "the law that factors scale")
             self.laws: tuple[DelayLaw, ...] = tuple(
                 Scaled(base, factor) for factor in reals("factors", factors, above=0).tolist()
             )
@@ -598,7 +651,7 @@ class PerLearner:
         elif not laws:
             raise ValueError("PerLearner needs at least one law.")
         else:
-            self.laws = tuple(self._single(law) for law in laws)
+            self.laws = tuple(self._single(law, f"laws[{n}]") for n, law in enumerate(laws))
         # Learners that share a law are drawn together; with factors that is everybody: learner i needs
         # factor[i] times as long as kinds[kind[i]].
         bases = [law.base if isinstance(law, Scaled) else law for law in self.laws]
@@ -608,8 +661,8 @@ class PerLearner:
         self.kind = np.array([index[id(base)] for base in bases])
 
     @staticmethod
-    def _single(law: Any) -> DelayLaw:
-        checked = as_law(law)
+    def _single(law: Any, name: str) -> DelayLaw:
+        checked = as_law(law, name)
         if isinstance(checked, PerLearner):
             raise TypeError("a PerLearner law cannot be the law of one learner.")
         return checked
@@ -635,24 +688,44 @@ class PerLearner:
 
     def sample(self, rng: np.random.Generator, size: Size, learner: Any = None) -> FloatArray:
         """Times of the given learners, which broadcast to `size`, or of all along the last axis."""
-        who = np.broadcast_to(np.arange(len(self)) if learner is None else learner, size)
+        shape = shape_of_draws(rng, size)
+        who = self._broadcast(np.arange(len(self)) if learner is None else learner, shape)
         if len(self.kinds) == 1:
-            return np.asarray(self.kinds[0].sample(rng, size) * self.factor[who])
+            return np.asarray(self.kinds[0]._sample(rng, shape) * self.factor[who])
         kind = self.kind[who].ravel()
         order = kind.argsort(kind="stable")  # grouped once, or each law would look through all learners
         number = np.bincount(kind, minlength=len(self.kinds))
-        asked = [law.sample(rng, n) for law, n in zip(self.kinds, number.tolist(), strict=True) if n]
+        asked = [law._sample(rng, (n,)) for law, n in zip(self.kinds, number.tolist(), strict=True) if n]
         time = np.empty(kind.size)
         if asked:
             time[order] = np.concatenate(asked)
-        return np.asarray(time.reshape(who.shape) * self.factor[who])
+        return np.asarray(time.reshape(shape) * self.factor[who])
+
+    def _broadcast(self, learner: Any, shape: tuple[int, ...]) -> Any:
+        try:
+            who = np.asarray(learner)
+            if who.dtype.kind in "iu" and 0 <= who.min(initial=0) <= who.max(initial=0) < len(self):
+                return np.broadcast_to(who, shape)
+        except ValueError:
+            raise ValueError(
+                f"the learners must fill the shape {shape} when they are repeated; got {shown(learner)}."
+            ) from None
+        raise ValueError(
+            f"learner must be whole numbers between 0 and {len(self) - 1}; got {shown(learner)}."
+        )
 
 
 class OwnLaw(DelayLaw):
-    """A law that somebody else wrote: what it offers is checked, what it lacks is named when it is needed."""
+    """A law that somebody else wrote: what it offers is checked, what it lacks is named when it is needed.
+
+    When its quantiles or probabilities are first used, they are held against 4000 times that its `sample`
+    draws from a stream of their own. Of a billion laws that agree with themselves, one is refused.
+    """
 
     def __init__(self, law: Any) -> None:
         self.law = law
+        self._name = type(law).__name__
+        self._agreed: set[str] = set()  # the methods that have been held against the sample
 
     def __repr__(self) -> str:
         return repr(self.law)
@@ -661,21 +734,6 @@ class OwnLaw(DelayLaw):
     def deepest_hazard(self) -> float:  # type: ignore[override]
         """Without a survival function of its own, shares below the rounding of 1 - q are out of reach."""
         return 690.0 if self._offers("sf") or self._offers("isf") else 36.0
-
-    def _offers(self, name: str) -> bool:
-        return getattr(self.law, name, None) is not None
-
-    def _need(self, name: str) -> Any:
-        if not self._offers(name):
-            raise TypeError(f"this needs the law's {name}, which {type(self.law).__name__} does not have.")
-        return getattr(self.law, name)
-
-    def _moment(self, name: str) -> float:
-        value = self._need(name)
-        number = float(value() if callable(value) else value)
-        if not number >= 0:
-            raise ValueError(f"{name} of {type(self.law).__name__} must be at least 0; got {number:g}.")
-        return number
 
     @property
     def has_quantiles(self) -> bool:  # type: ignore[override]
@@ -690,59 +748,128 @@ class OwnLaw(DelayLaw):
     def var(self) -> float:
         return self._moment("var")
 
-    @property
+    @cached_property
     def ageing(self) -> Ageing:
-        return self.law.ageing if self._offers("ageing") else "neither"
+        if not self._offers("ageing"):
+            return "neither"
+        return cast(Ageing, one_of(f"{self._name}.ageing", self.law.ageing, get_args(Ageing)))
 
-    def cdf(self, x: ArrayLike) -> Any:
-        return np.asarray(self._need("cdf")(x), dtype=np.float64)[()]
+    def _cdf(self, x: FloatArray) -> Any:
+        return self._agreeing("cdf", x)[()]
 
-    def sf(self, x: ArrayLike) -> Any:
-        return np.asarray(self.law.sf(x), dtype=np.float64)[()] if self._offers("sf") else 1 - self.cdf(x)
+    def _sf(self, x: FloatArray) -> Any:
+        return self._agreeing("sf", x)[()] if self._offers("sf") else 1 - self._cdf(x)
 
-    def pdf(self, x: ArrayLike) -> Any:
-        return np.asarray(self._need("pdf")(x), dtype=np.float64)[()]
+    def _pdf(self, x: FloatArray) -> Any:
+        return self._asked("pdf", x)[()]
 
-    def ppf(self, q: ArrayLike) -> Any:
+    def _ppf(self, q: FloatArray) -> Any:
         if self._offers("ppf") or not self._offers("cdf"):
-            return np.asarray(self._need("ppf")(q), dtype=np.float64)[()]
-        share = _share(q)
-        return bisect(lambda x: self.cdf(x) >= share, share.shape)
+            return self._agreeing("ppf", q)[()]
+        return bisect(lambda x: self._cdf(x) >= q, q.shape)
 
-    def isf(self, q: ArrayLike) -> Any:
-        share = _share(q)
+    def _isf(self, q: FloatArray) -> Any:
         if self._offers("isf"):
-            return np.asarray(self.law.isf(share), dtype=np.float64)[()]
+            return self._agreeing("isf", q)[()]
         if self._offers("sf") and not self._offers("ppf"):
-            return bisect(lambda x: self.sf(x) <= share, share.shape)
-        return self.ppf(1 - share)
+            return bisect(lambda x: self._sf(x) <= q, q.shape)
+        return self._ppf(1 - q)
 
-    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        time = np.array(self.law.sample(rng, size), dtype=np.float64)  # a copy: the race works in place
-        shape = tuple(size) if isinstance(size, tuple) else (int(size),)
-        name = type(self.law).__name__
-        if time.shape != shape:
-            raise ValueError(f"{name}.sample was asked for shape {shape} and gave {time.shape}.")
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        size = shape[0] if len(shape) == 1 else shape
+        time = self._numbers("sample", self.law.sample(rng, size), shape)
         wrong = ~(np.isfinite(time) & (time >= 0))
         if wrong.any():
-            raise ValueError(f"{name}.sample must give finite times of at least 0; got {time[wrong][0]:g}.")
-        return time
+            raise ValueError(
+                f"{self._name}.sample must give finite times of at least 0; got {time[wrong][0]:g}."
+            )
+        return time.copy()  # the race works in place
+
+    def _offers(self, name: str) -> bool:
+        return getattr(self.law, name, None) is not None
+
+    def _need(self, name: str) -> Any:
+        if not self._offers(name):
+            raise TypeError(f"this needs the law's {name}, which {self._name} does not have.")
+        return getattr(self.law, name)
+
+    def _moment(self, name: str) -> float:
+        value = self._need(name)
+        number = self._numbers(name, value() if callable(value) else value, ())
+        if not number >= 0:
+            raise ValueError(f"{name} of {self._name} must be at least 0; got {number:g}.")
+        return float(number)
+
+    def _numbers(self, name: str, given: Any, shape: tuple[int, ...]) -> FloatArray:
+        array = floats(f"what {self._name}.{name} gives", given)
+        if array.shape != shape:
+            raise ValueError(f"{self._name}.{name} was asked for shape {shape} and gave {array.shape}.")
+        return array
+
+    def _asked(self, name: str, at: FloatArray) -> FloatArray:
+        """What a method of the law gives, in its range."""
+        method = self._need(name)
+        if not callable(method):
+            raise TypeError(f"{self._name}.{name} must be a method; got {shown(method)}.")
+        value = self._numbers(name, method(at[()]), at.shape)
+        highest = 1 + ROUNDING if name in ("cdf", "sf") else math.inf
+        wrong = ~((value >= -ROUNDING) & (value <= highest))
+        if wrong.any():
+            allowed = "between 0 and 1" if highest < math.inf else "of at least 0"
+            raise ValueError(
+                f"{self._name}.{name} must give numbers {allowed}; got {value[wrong].flat[0]:g}."
+            )
+        return np.clip(value, 0, 1 if highest < math.inf else None)
+
+    def _agreeing(self, name: str, at: FloatArray) -> FloatArray:
+        """The same, of a method that agrees with the sample."""
+        if name not in self._agreed:
+            self._hold_against_sample(name)
+            self._agreed.add(name)
+        return self._asked(name, at)
+
+    def _hold_against_sample(self, name: str) -> None:
+        sample = np.sort(self._sample(np.random.default_rng(0), (WITNESSES,)))
+        if name in ("ppf", "isf"):
+            share = np.arange(1, 200) / 200
+            time = rising = self._asked(name, share if name == "ppf" else 1 - share)
+        else:  # on both sides of every time, because the law may jump there
+            time = np.sort(np.append(sample * (1 - 2 * ROUNDING), sample * (1 + 2 * ROUNDING)))
+            share = rising = self._asked(name, time) if name == "cdf" else 1 - self._asked(name, time)
+        if not np.isfinite(time).all():
+            raise ValueError(f"{self._name}.{name} must give finite times for shares inside (0, 1); got inf.")
+        if (np.diff(rising) < -ROUNDING * rising[1:]).any():
+            direction = "fall" if name in ("ppf", "cdf") else "rise"
+            raise ValueError(f"{self._name}.{name} must never {direction}; it does.")
+        # Wherever the law jumps, Pr(X < time) <= share <= Pr(X <= time), and by the inequality of Dvoretzky,
+        # Kiefer, Wolfowitz and Massart a sample misses none of these by more than this, save once in 1e9.
+        error = math.sqrt(math.log(2e9) / (2 * WITNESSES))
+        before = np.searchsorted(sample, time * (1 - ROUNDING), "left") / WITNESSES
+        by = np.searchsorted(sample, time * (1 + ROUNDING), "right") / WITNESSES
+        wrong = (share < before - error) | (share > by + error)
+        if wrong.any():
+            n = np.argmax(wrong)
+            raise ValueError(
+                f"{self._name}.{name} must describe the law that {self._name}.sample draws from; it says a "
+                f"share {share[n]:.3g} is done by {time[n]:.4g}, but of a sample {by[n]:.3g} are."
+            )
 
 
 class _SciPyLaw(DelayLaw):
-    """A frozen distribution of scipy.stats taken as the law of X."""
+    """A distribution of scipy.stats, frozen or of the new kind, taken as the law of X."""
 
-    def __init__(self, distribution: Any) -> None:
-        self._distribution = distribution
-        if np.ndim(distribution.mean()):
-            raise ValueError(
-                f"delay must be one law; {distribution.dist.name} was given lists of parameters."
-            )
-        if not distribution.support()[0] >= 0:
-            raise ValueError(f"a delay cannot be negative, but {distribution.dist.name} reaches below 0.")
+    def __init__(self, distribution: Any, name: str) -> None:
+        self._distribution, self._name = distribution, name
+        self._least = distribution.support()[0]
+        if np.ndim(self._least) or np.ndim(distribution.mean()):
+            raise ValueError(f"delay must be one law; {name} was given lists of parameters.")
+        if math.isnan(self._least):
+            raise ValueError(f"{name} was given parameters that it does not allow.")
+        if self._least < 0:
+            raise ValueError(f"a delay cannot be negative, but {name} reaches below 0.")
 
     def __repr__(self) -> str:
-        return f"scipy.stats.{self._distribution.dist.name}"
+        return f"scipy.stats.{self._name}"
 
     @property
     def distribution(self) -> Any:
@@ -752,20 +879,49 @@ class _SciPyLaw(DelayLaw):
     def ageing(self) -> Ageing:
         return "neither"  # unknown: no inequality that depends on the class may be quoted
 
-    def sample(self, rng: np.random.Generator, size: Size) -> FloatArray:
-        return np.array(self._distribution.rvs(size=size, random_state=rng), dtype=np.float64)
+    def _pdf(self, x: FloatArray) -> Any:
+        if not hasattr(self._distribution, "pdf"):
+            raise ValueError(f"{self._name} is discrete and has no density; use its cdf.")
+        return self._distribution.pdf(x)
+
+    def _ppf(self, q: FloatArray) -> Any:
+        return np.maximum(self._distribution.ppf(q), self._least)  # SciPy puts the share 0 of integers at -1
+
+    def _isf(self, q: FloatArray) -> Any:
+        return np.maximum(self._distribution.isf(q), self._least)
+
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        return np.array(self._distribution.rvs(size=shape, random_state=rng), dtype=np.float64)
+
+
+class _Renamed:
+    """A distribution of SciPy's new kind under the names that frozen ones have."""
+
+    def __init__(self, new: Any) -> None:
+        self.new = new
+        self.support, self.mean, self.var = new.support, new.mean, new.variance
+        self.cdf, self.sf, self.pdf, self.ppf, self.isf = new.cdf, new.ccdf, new.pdf, new.icdf, new.iccdf
+
+    def rvs(self, size: Size, random_state: np.random.Generator) -> Any:
+        return self.new.sample(size, rng=random_state)
 
 
 def as_law(law: Any, name: str = "delay") -> DelayLaw | PerLearner:
-    """Any law with the methods of this module: ours, a frozen SciPy distribution, or one with `sample`."""
+    """Any law with the methods of this module: ours, one of SciPy's, or one with `sample`."""
     if isinstance(law, DelayLaw | PerLearner):
         return law
     if isinstance(law, type):
         raise TypeError(f"{name} must be a law such as {law.__name__}(...), not the class itself.")
+    if isinstance(law, stats.rv_continuous | stats.rv_discrete):
+        raise TypeError(f"{name} must be a law with its parameters, such as {law.name}(...); freeze it so.")
+    if hasattr(law, "rvs") and hasattr(law, "support"):
+        return _SciPyLaw(law, law.dist.name)
+    if hasattr(law, "icdf") and hasattr(law, "iccdf"):
+        return _SciPyLaw(_Renamed(law), type(law).__name__)
+    if hasattr(law, "__array__"):  # before `sample`, which tables of pandas have, too
+        raise TypeError(f"{name} must be a law; make one of measured times with Empirical; got {shown(law)}.")
     if callable(getattr(law, "sample", None)):
         return OwnLaw(law)
-    if hasattr(law, "rvs") and hasattr(law, "support"):
-        return _SciPyLaw(law)
     raise TypeError(f"{name} must be a law of mini-batch times, such as Exponential(); got {shown(law)}.")
 
 
@@ -802,18 +958,12 @@ def _ageing_by_shape(shape: float) -> Ageing:
     return "both" if shape == 1 else "NLTU" if shape > 1 else "NSTU"
 
 
-def _share(q: ArrayLike) -> FloatArray:
-    share = np.asarray(q, dtype=np.float64)
-    if not ((share >= 0) & (share <= 1)).all():
-        raise ValueError("a share q must be between 0 and 1.")
-    return share
-
-
 def bisect(reached: Callable[[FloatArray], Any], shape: tuple[int, ...]) -> Any:
-    """The smallest x at which `reached` turns true, to the last digits of float64."""
+    """The smallest x at which `reached` turns true, to the last digits of float64, or infinity."""
     high = np.ones(shape)
     while not (done := reached(high) | (high > 1e300)).all():
         high = np.where(done, high, 4 * high)
+    never = ~np.asarray(reached(high))
     low = np.where(high > 1, high / 4, 0.0)
     for _ in range(1100):  # enough to walk down to the smallest float
         middle = low + (high - low) / 2
@@ -821,4 +971,4 @@ def bisect(reached: Callable[[FloatArray], Any], shape: tuple[int, ...]) -> Any:
             break
         here = reached(middle)
         low, high = np.where(here, low, middle), np.where(here, middle, high)
-    return high[()]
+    return np.where(never, np.inf, high)[()]

@@ -480,7 +480,7 @@ class LogisticRegression(_Classifier):
     def __init__(
         self, X: ArrayLike, y: ArrayLike, m: int = 32, l2: float = 0.0, start: ArrayLike = 0.0, seed: Seed = 0
     ) -> None:
-        labels = reals("y", y)
+        labels = reals("y", y, truth=True)
         if not np.isin(labels, (0, 1)).all():
             raise ValueError(f"y must hold the labels 0 and 1; got {shown(np.setdiff1d(labels, (0, 1))[0])}.")
         super().__init__(X, labels, m, 1, l2, start, seed)
@@ -671,7 +671,7 @@ def _features(X: ArrayLike) -> FloatArray:
 
 
 def _classes(y: ArrayLike) -> NDArray[np.intp]:
-    labels = reals("y", y)
+    labels = reals("y", y, truth=True)
     if not ((labels >= 0) & (labels == np.floor(labels))).all():
         raise ValueError("y must hold classes numbered 0, 1, 2 and so on.")
     classes = labels.astype(np.intp)
