@@ -1,22 +1,95 @@
 """Facts about the project's own files."""
 
+import tomllib
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
 ROOT = Path(__file__).resolve().parent.parent
+REQUIREMENTS = ("requirements.txt", "requirements-test.txt", "binder/requirements.txt")
+# Every release of the Pythons that we support, and some that are to come.
+PYTHONS = [f"3.{minor}.{patch}" for minor in (11, 12, 13) for patch in range(20)]
 
 
-def _pins(name):
-    return {
-        line for line in (ROOT / name).read_text().splitlines() if "==" in line and not line.startswith("#")
-    }
+def _lines(name):
+    lines = (line.partition("#")[0].strip() for line in (ROOT / name).read_text().splitlines())
+    return [line for line in lines if line]
+
+
+def _pins(*names):
+    """The pinned versions by canonical name."""
+    pins = [Requirement(line) for name in names for line in _lines(name) if line not in ("-e .", ".")]
+    return {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
+
+
+@cache
+def _holds(marker, extra):
+    """Whether an environment marker holds on one of the Pythons."""
+    return any(
+        marker.evaluate({"python_full_version": python, "python_version": python[:4], "extra": extra})
+        for python in PYTHONS
+    )
+
+
+def _needed(names):
+    """Pairs of a distribution and a requirement that it has on one of the Pythons, in turn."""
+    todo, seen = [(name, "") for name in names], set()
+    while todo:
+        name, extra = todo.pop()
+        if (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        for need in map(Requirement, metadata.requires(name) or []):
+            if need.marker is None or _holds(need.marker, extra):
+                yield name, need
+                todo += [(canonicalize_name(need.name), wanted) for wanted in need.extras]
 
 
 def test_binder_runs_the_versions_that_the_tests_run():
-    assert _pins("binder/requirements.txt") and _pins("binder/requirements.txt") <= _pins("requirements.txt")
+    assert _pins("binder/requirements.txt")
+    assert _pins("binder/requirements.txt").items() <= _pins("requirements.txt").items()
 
 
-def test_every_requirement_is_an_exact_version():
-    for name in ("requirements.txt", "requirements-test.txt", "binder/requirements.txt"):
-        lines = (ROOT / name).read_text().splitlines()
-        loose = [line for line in lines if line and not line.startswith("#") and "==" not in line]
-        assert loose in ([], ["-e ."], ["."])
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_every_requirement_is_an_exact_version(name):
+    assert [line for line in _lines(name) if "==" not in line] in ([], ["-e ."], ["."])
+
+
+def test_the_installed_versions_are_the_pinned_ones():
+    pins = _pins(*REQUIREMENTS)
+    assert {name: metadata.version(name) for name in pins} == pins
+
+
+def test_every_pin_admits_every_supported_python():
+    pins = _pins(*REQUIREMENTS)
+    admitted = {name: SpecifierSet(metadata.metadata(name)["Requires-Python"] or "") for name in pins}
+    refused = {
+        name: [python for python in PYTHONS if python not in admitted[name]]
+        for name in pins
+        if any(python not in admitted[name] for python in PYTHONS)
+    }
+    assert refused == {}
+
+
+def test_the_package_admits_every_supported_python():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert all(python in SpecifierSet(project["requires-python"]) for python in PYTHONS)
+
+
+def test_whatever_a_pin_needs_on_a_supported_python_is_pinned():
+    pins = _pins(*REQUIREMENTS)
+    needs = list(_needed([*pins, "sgdrace"]))
+    assert any(need.name == "ipython" for _, need in needs)  # the walk does find things
+    loose = [f"{name} needs {need}" for name, need in needs if canonicalize_name(need.name) not in pins]
+    assert loose == []
+    wrong = [
+        f"{name} needs {need}"
+        for name, need in needs
+        if pins[canonicalize_name(need.name)] not in need.specifier
+    ]
+    assert wrong == []
