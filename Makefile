@@ -12,12 +12,19 @@ PORT ?= 8000
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build --warningiserror --nitpick --keep-going
 
+# The tools keep caches and settings in a home; who has none that can be written, as in many containers, gets one here.
+ifneq ($(shell test -d "$$HOME" && test -w "$$HOME" && echo writable),writable)
+export HOME := $(CURDIR)/_build/home
+$(shell mkdir -p "$(HOME)")
+endif
+
 .PHONY: install book demo serve lab notebooks test bench cover clean
 
 install: .venv/installed node_modules/installed
 
 .venv/installed: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit("This book needs Python 3.11, 3.12 or 3.13; %s is Python %d.%d. Try: make PYTHON=python3.13" % (("$(PYTHON)",) + v))'
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "$(PYTHON) makes no environments without its module ensurepip; Debian and Ubuntu have it in the package $(notdir $(PYTHON))-venv." >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
 	@touch $@

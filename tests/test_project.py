@@ -1,5 +1,9 @@
 """Facts about the project's own files."""
 
+import os
+import shutil
+import subprocess
+import sys
 import tomllib
 from functools import cache
 from importlib import metadata
@@ -93,3 +97,40 @@ def test_whatever_a_pin_needs_on_a_supported_python_is_pinned():
         if pins[canonicalize_name(need.name)] not in need.specifier
     ]
     assert wrong == []
+
+
+def _make(folder, *words, **environment):
+    """Run the project's Makefile in a folder of its own, with nothing from a make that runs these tests."""
+    shutil.copy(ROOT / "Makefile", folder)
+    inherited = {key: value for key, value in os.environ.items() if key == "PATH"}
+    return subprocess.run(
+        ["make", *words], cwd=folder, env=inherited | environment, capture_output=True, text=True, timeout=60
+    )
+
+
+SAY_HOME = ["--eval", 'say-home: ; @echo "$$HOME"', "say-home"]
+
+
+@pytest.mark.parametrize("home", [None, "", "missing", "locked"])
+def test_make_gives_its_tools_a_home_where_there_is_none_to_write_to(tmp_path, home):
+    (tmp_path / "locked").mkdir(mode=0o500)
+    if home == "locked" and os.access(tmp_path / "locked", os.W_OK):
+        pytest.skip("nothing is locked for this user")
+    environment = {} if home is None else {"HOME": str(tmp_path / home) if home else ""}
+    assert _make(tmp_path, *SAY_HOME, **environment).stdout == f"{tmp_path / '_build' / 'home'}\n"
+    assert (tmp_path / "_build" / "home").is_dir()
+
+
+def test_make_leaves_a_home_alone_that_can_be_written(tmp_path):
+    assert _make(tmp_path, *SAY_HOME, HOME=str(tmp_path)).stdout == f"{tmp_path}\n"
+    assert not (tmp_path / "_build").exists()
+
+
+def test_make_says_in_one_sentence_that_python_cannot_make_an_environment(tmp_path):
+    (tmp_path / "ensurepip.py").write_text("raise ImportError\n")
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "requirements.txt").touch()
+    done = _make(tmp_path, "install", f"PYTHON={sys.executable}", PYTHONPATH=str(tmp_path))
+    sentence, make_stops = done.stderr.splitlines()
+    assert sentence.startswith(f"{sys.executable} makes no environments") and sentence.endswith("-venv.")
+    assert make_stops.startswith("make: ***") and not (tmp_path / ".venv").exists()
