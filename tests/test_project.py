@@ -134,3 +134,19 @@ def test_make_says_in_one_sentence_that_python_cannot_make_an_environment(tmp_pa
     sentence, make_stops = done.stderr.splitlines()
     assert sentence.startswith(f"{sys.executable} makes no environments") and sentence.endswith("-venv.")
     assert make_stops.startswith("make: ***") and not (tmp_path / ".venv").exists()
+
+
+def test_git_and_ruff_leave_out_what_building_the_package_makes(tmp_path):
+    for name in (".gitignore", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    for made in ("build/lib/sgdrace/race.py", "dist/sgdrace.py", "lib/sgdrace.egg-info/SOURCES.py"):
+        (tmp_path / made).parent.mkdir(parents=True)
+        (tmp_path / made).touch()
+    (tmp_path / "race.py").touch()
+    ruff = [sys.executable, "-m", "ruff", "check", "--show-files"]
+    seen = subprocess.run(ruff, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "/race.py" in seen and "/build/" not in seen and "/dist/" not in seen
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    status = ["git", "status", "--porcelain", "--untracked-files=all"]
+    seen = subprocess.run(status, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert sorted(seen.split("\n")) == ["", "?? .gitignore", "?? pyproject.toml", "?? race.py"]
