@@ -103,12 +103,21 @@ def test_whole_K_rounds_and_clips():
         theory.whole_K(math.inf)
 
 
+@pytest.mark.parametrize("K", [1e19, 1e30, 1e300])
+def test_a_rule_beyond_every_whole_number_is_clipped_to_K_max_and_refused_without(K):
+    assert theory.whole_K(K, K_max=16) == 16
+    assert theory.whole_K([K, 3.0], K_max=16).tolist() == [16, 3]
+    assert theory.whole_K(2.0**53) == 2**53
+    with pytest.raises(ValueError, match=r"K must be at most 2\^53 unless K_max clips it; got 1e\+"):
+        theory.whole_K(K)
+
+
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="F, the loss above its infimum, must be finite and above 0; got 0"):
         theory.square_root_rule(2, 1.0, 0.0)
     with pytest.raises(ValueError, match="K_0 must be between 0 and 16, both excluded; got 16"):
         theory.quadratic_rule(16, 1.0, 1.0, P=16)
-    with pytest.raises(ValueError, match="K must be above 0; got 0"):
+    with pytest.raises(ValueError, match="K must be finite and above 0; got 0"):
         theory.interval_bound(0, 1.0, **INTERVAL)
     with pytest.raises(ValueError, match="runtime must be finite and above 0; got inf"):
         theory.interval_bound(1, math.inf, **INTERVAL)

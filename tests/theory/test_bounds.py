@@ -3,8 +3,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from sgdrace import Exponential, theory
+from sgdrace import Exponential, Quadratic, simulate, theory, train
 from sgdrace.arguments import VARIANTS
 
 SYNC, ASYNC = ("K-sync", "K-batch-sync"), ("K-async", "K-batch-async")
@@ -152,6 +153,22 @@ def test_floor_of_sync_under_half_the_limit_is_two_thirds():
     constants = {"K": 3, "eta": 0.2, "L": 2.0, "c": 0.5, "sigma2": 3.0}
     usual = theory.error_floor("K-sync", **constants)
     assert theory.error_floor("K-sync", theta=0.5, **constants) == pytest.approx(2 / 3 * usual)
+
+
+@pytest.mark.parametrize("theta", [1.01, 1.5, 1.99])
+def test_steps_beyond_the_limit_are_covered_for_fresh_gradients_only(theta):
+    assert theory.gamma_prime(0.0, 1.0, theta) == pytest.approx(2 - theta)
+    with pytest.raises(ValueError, match=f"theta must be at most 1 unless p0 is 1; got {theta}"):
+        theory.gamma_prime(0.2, 0.9, theta)
+
+
+@pytest.mark.parametrize(("theta", "holds"), [(0.5, True), (1.0, True), (1.2, False), (1.5, False)])
+def test_one_update_from_rest_shows_why_theta_stops_at_1(theta, holds):
+    """F = w²/2 with L = 1 and eta = theta: one update multiplies the error by 1 - eta gamma' at most."""
+    moments = theory.second_moments("K-async", 8, 1, theta, noise=1.0, w0=0.0, updates=3)
+    formula = 1 - moments.gamma + (1 - theta) / 8  # gamma' with p0 = 1/8
+    claimed = (1 - theta * formula[2]) * moments.square[2] / 2 + 1 / 2
+    assert (moments.square[3] / 2 <= claimed * (1 + 1e-12)) == holds
 
 
 @pytest.mark.parametrize("K", [1, 4, 16])
@@ -319,6 +336,20 @@ def test_a_random_number_of_updates_makes_the_error_larger():
     assert curve.at_poisson(0.0) == 1.0
 
 
+@pytest.mark.parametrize("time", [0.5, 6.0, 40.0])
+def test_the_mean_over_a_random_number_of_updates_is_on_the_side_that_jensen_says(time):
+    falling = theory.ErrorCurve(e_0=10.0, floor=2.0, factor=0.5, runtime=3.0)
+    rising = theory.ErrorCurve(e_0=1.0, floor=2.0, factor=0.5, runtime=3.0)
+    level = theory.ErrorCurve(e_0=2.0, floor=2.0, factor=0.5, runtime=3.0)
+    assert falling.at_poisson(time) > falling.at(time)
+    assert rising.at_poisson(time) < rising.at(time)
+    assert level.at_poisson(time) == level.at(time) == 2
+    n = np.arange(200)
+    poisson = stats.poisson.pmf(n, time / 3)
+    for curve in (falling, rising):
+        assert curve.at_poisson(time) == pytest.approx(poisson @ curve.after(n), rel=1e-12)
+
+
 def test_staleness_compensating_floor_is_the_fixed_point_of_its_recursion():
     constants = {"C": 0.002, "L": 2.0, "c": 0.5, "sigma2": 3.0, "m": 4}
     floor = theory.staleness_compensating_floor(eta_max=0.2, eta_min=0.2, **constants)
@@ -374,6 +405,38 @@ def test_gamma_of_one_replica_has_no_standard_error_and_of_no_gradient_no_sense(
     assert theory.estimate_gamma(one).standard_error.tolist() == [math.inf] * 3
     two = SimpleNamespace(gradient_square=[[0.0], [0.0]], gradient_gap_square=[[1.0], [2.0]])
     assert theory.estimate_gamma(two).standard_error.tolist() == [math.inf]
+
+
+def test_gamma_of_a_run_that_diverged_is_refused():
+    race = simulate("K-async", 8, 1, Exponential(), updates=400, replicas=20, seed=0)
+    run = train(Quadratic([1.0]), race, learning_rate=1.5, seed=0, gradients=True)
+    lost = ~np.isfinite(run.gradient_square)
+    assert lost.any() and not lost.all()
+    first = int(np.argmax(lost.any(axis=0)))
+    with pytest.raises(ValueError, match=rf"{lost.any(axis=1).sum()} of 20 replicas .* record {first};"):
+        theory.estimate_gamma(run)
+    before = SimpleNamespace(
+        gradient_square=run.gradient_square[:, :first], gradient_gap_square=run.gradient_gap_square[:, :first]
+    )
+    estimate = theory.estimate_gamma(before)
+    assert np.isfinite(estimate.value).all() and np.isfinite(estimate.standard_error).all()
+
+
+@pytest.mark.parametrize("lost", [math.nan, math.inf])
+def test_gamma_of_records_that_are_not_finite_is_refused(lost):
+    run = SimpleNamespace(gradient_square=[[1.0, lost], [1.0, 2.0]], gradient_gap_square=[[1.0, 1.0]] * 2)
+    with pytest.raises(ValueError, match="gradient_square must be finite, but 1 of 2 replicas diverged"):
+        theory.estimate_gamma(run)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e200, 1e307])
+def test_gamma_has_no_unit(unit):
+    square, gap = np.array([[4.0], [2.0], [3.0]]), np.array([[1.0], [2.0], [0.5]])
+    run = SimpleNamespace(gradient_square=unit * square, gradient_gap_square=unit * gap)
+    estimate = theory.estimate_gamma(run)
+    assert estimate.value == pytest.approx(3.5 / 9)
+    spread = np.std(gap - 3.5 / 9 * square, ddof=1) / math.sqrt(3)
+    assert estimate.standard_error == pytest.approx(spread / 3)
 
 
 def test_gamma_needs_what_the_run_did_not_record():

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace.arguments import count, real, reals, shown
+from sgdrace.arguments import FloatArray, count, numbers, real, reals, shown
+
+LARGEST_WHOLE = 2**53  # beyond, a float no longer tells a whole number from the next
 
 
 def interval_bound(
@@ -33,12 +35,13 @@ def interval_bound(
     >>> interval_bound(2, 0.5, time=10.0, F=1.0, eta=0.1, L=1.0, sigma2=4.0)
     1.2
     """
-    batches = np.asarray(K, dtype=np.float64)
-    if not (batches > 0).all():
-        raise ValueError(f"K must be above 0; got {shown(K)}.")
-    runtimes = np.asarray(runtime, dtype=np.float64)
-    if not (np.isfinite(runtimes) & (runtimes > 0)).all():
-        raise ValueError(f"runtime must be finite and above 0; got {shown(runtime)}.")
+    batches, runtimes = _positive("K", K), _positive("runtime", runtime)
+    try:
+        np.broadcast_shapes(batches.shape, runtimes.shape)
+    except ValueError:
+        raise ValueError(
+            f"K and runtime must match in shape; got {batches.shape} and {runtimes.shape}."
+        ) from None
     weight = _noise_over_progress(time, F, eta, L, sigma2, m)
     progress = 2 * F / (time * eta * real("gamma_prime", gamma_prime, above=0))
     return _plain(progress * (runtimes + weight / batches))
@@ -144,11 +147,13 @@ def whole_K(K: ArrayLike, K_max: int | None = None) -> Any:
     >>> whole_K([0.2, 5.5, 40.0], K_max=16).tolist()
     [1, 6, 16]
     """
-    K = np.asarray(K, dtype=np.float64)
-    if not np.isfinite(K).all():
+    rule = numbers("K", K)
+    if not np.isfinite(rule).all():
         raise ValueError(f"K must be finite; got {shown(K)}.")
-    most = None if K_max is None else count("K_max", K_max)
-    return np.clip(np.floor(K + 0.5), 1, most).astype(int)[()]
+    if K_max is None and (rule > LARGEST_WHOLE).any():
+        raise ValueError(f"K must be at most 2^53 unless K_max clips it; got {rule.max():g}.")
+    most = LARGEST_WHOLE if K_max is None else count("K_max", K_max, maximum=LARGEST_WHOLE)
+    return np.clip(np.floor(rule + 0.5), 1, most).astype(int)[()]
 
 
 def _noise_over_progress(time: float, F: float, eta: float, L: float, sigma2: float, m: float) -> float:
@@ -165,10 +170,14 @@ def _plain(result: Any) -> Any:
 
 
 def _loss_ratio(F_0: float, F: ArrayLike) -> Any:
-    losses = np.asarray(F, dtype=np.float64)
-    if not (np.isfinite(losses) & (losses > 0)).all():
-        raise ValueError(f"F, the loss above its infimum, must be finite and above 0; got {shown(F)}.")
-    return real("F_0", F_0, above=0) / losses
+    return real("F_0", F_0, above=0) / _positive("F, the loss above its infimum,", F)
+
+
+def _positive(name: str, values: ArrayLike) -> FloatArray:
+    array = numbers(name, values)
+    if not (np.isfinite(array) & (array > 0)).all():
+        raise ValueError(f"{name} must be finite and above 0; got {shown(values)}.")
+    return array
 
 
 def _quadratic_root(B: Any, P: int) -> Any:

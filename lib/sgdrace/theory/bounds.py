@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace.arguments import VARIANTS, FloatArray, count, one_of, real, reals, shown
+from sgdrace.arguments import VARIANTS, FloatArray, count, numbers, one_of, real, reals, shown
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,17 @@ class ErrorCurve:
         return _plain(self.floor + (self.e_0 - self.floor) * power)
 
     def at(self, time: ArrayLike) -> Any:
-        """The bound at a time, for time/runtime updates: their random number makes it slightly optimistic."""
+        """The bound at a time, for time/runtime updates.
+
+        Their random number makes it slightly optimistic where the curve falls, that is for e_0 > floor.
+        """
         return self.after(_not_negative("time", time) / self.runtime)
 
     def at_poisson(self, time: ArrayLike) -> Any:
         """The mean of the bound at a time if updates come as a Poisson process, one in `runtime` on average.
 
-        So they do for exponential delays at K = 1; it is never below `at`.
+        So they do for exponential delays at K = 1. By Jensen's inequality it is never below `at` while the
+        curve falls (e_0 >= floor), and never above it where the curve rises from below its floor.
 
         >>> round(ErrorCurve(e_0=10.0, floor=2.0, factor=0.5, runtime=3.0).at_poisson(6.0), 4)
         4.943
@@ -79,14 +83,19 @@ class Estimate:
 def gamma_prime(gamma: float, p0: float, theta: float = 0.5) -> float:
     """Gamma' = 1 - gamma + (1 - theta) p0, by which staleness multiplies the rate of the K-async bound.
 
-    With theta = 1/2, as usually stated, 1 - gamma + p0/2.
+    With theta = 1/2, as usually stated, 1 - gamma + p0/2. The proof subtracts (1 - theta) E‖∇F(w_τ)‖², of
+    which p0 E‖∇F(w_j)‖² is a lower bound: so theta may not exceed 1, unless p0 = 1, where both are equal.
+    With fresh gradients alone (gamma = 0, p0 = 1) it is 2 - theta, for any theta below 2.
 
     >>> gamma_prime(gamma=0.25, p0=0.5)
     1.0
     """
     gamma = real("gamma", gamma, above=0, closed=True)
     p0 = real("p0", p0, above=0, below=1, closed=True)
-    return 1 - gamma + (1 - real("theta", theta, above=0, below=2)) * p0
+    theta = real("theta", theta, above=0, below=2)
+    if theta > 1 and p0 < 1:
+        raise ValueError(f"theta must be at most 1 unless p0 is 1; got {theta:g} with p0 = {p0:g}.")
+    return 1 - gamma + (1 - theta) * p0
 
 
 def largest_eta(
@@ -420,7 +429,8 @@ def estimate_gamma(run: Any) -> Estimate:
     """gamma_j along a training run: E‖∇F(w_j) - ∇F(w_τ)‖²/E‖∇F(w_j)‖² at each recorded update.
 
     A ratio of expectations: replicas are averaged before dividing. Standard errors by the delta method.
-    `run` holds gradient_square and gradient_gap_square, both (replicas, records).
+    `run` holds gradient_square and gradient_gap_square, both (replicas, records). A run with a replica that
+    diverged is refused: its expectation does not exist, and the replicas that are left are no fair sample.
 
     >>> from types import SimpleNamespace
     >>> run = SimpleNamespace(gradient_square=[[4.0], [2.0]], gradient_gap_square=[[1.0], [2.0]])
@@ -432,6 +442,9 @@ def estimate_gamma(run: Any) -> Estimate:
         raise ValueError(
             f"gradient_square and gradient_gap_square must match in shape; got {square.shape}, {gap.shape}."
         )
+    # In units of the largest value of each record, so that neither a sum nor a square can overflow.
+    unit = np.maximum(square, gap).max(axis=0)
+    square, gap = (np.divide(x, unit, out=np.zeros(x.shape), where=unit > 0) for x in (square, gap))
     gamma = _ratio(gap.mean(axis=0), square.mean(axis=0))
     if len(square) == 1:
         return Estimate(gamma, np.full(gamma.shape, math.inf))
@@ -495,10 +508,7 @@ def _plain(result: Any) -> Any:
 
 
 def _not_negative(name: str, values: ArrayLike) -> FloatArray:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number or a list of numbers; got {shown(values)}.") from None
+    array = numbers(name, values)
     if not (np.isfinite(array) & (array >= 0)).all():
         raise ValueError(f"{name} must be finite and at least 0; got {shown(values)}.")
     return array
@@ -517,13 +527,23 @@ def _recorded(run: Any, name: str) -> FloatArray:
     values = getattr(run, name, None)
     if values is None:
         raise ValueError(f"this needs a run that recorded {name}; train with gradients=True.")
-    array = np.asarray(values, dtype=np.float64)
+    array = numbers(name, values)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"{name} must have shape (replicas, records); got {array.shape}.")
+    lost = ~np.isfinite(array)
+    if lost.any():
+        replicas, first = int(lost.any(axis=1).sum()), int(np.argmax(lost.any(axis=0)))
+        raise ValueError(
+            f"{name} must be finite, but {replicas} of {len(array)} replicas diverged, the first by record "
+            f"{first}; take a smaller step or the records before."
+        )
+    if (array < 0).any():
+        raise ValueError(f"{name} holds squares, which are at least 0; got {array.min():g}.")
     return array
 
 
 def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
     """above/below, with 0/0 = 0 and x/0 infinite."""
     ratio = np.where(above > 0, math.inf, 0.0)
-    return np.divide(above, below, out=ratio, where=below > 0)
+    with np.errstate(over="ignore"):  # a gradient that is all but 0 is no better than one of 0
+        return np.divide(above, below, out=ratio, where=below > 0)
