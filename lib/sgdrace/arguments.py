@@ -16,6 +16,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 
+LARGEST_COUNT = 2**53
 VARIANTS = ("K-sync", "K-batch-sync", "K-async", "K-batch-async")
 
 
@@ -143,6 +144,9 @@ def variant_P_K(variant: Any, P: Any, K: Any) -> tuple[str, int, int]:
     ('K-batch-sync', 8, 20)
     """
     variant, P, K = one_of("variant", variant, VARIANTS), count("P", P), count("K", K)
+    for name, number in (("P", P), ("K", K)):
+        if number > LARGEST_COUNT:
+            raise ValueError(f"{name} must be at most 2^53, up to which floats hold every whole number.")
     if K > P and "batch" not in variant:
         raise ValueError(
             f"{variant} waits for K different learners, so K must be between 1 and P = {P}; got {K}."

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -166,6 +168,34 @@ def test_constant_delay_limits_are_the_listed_ones(tau, limit):
     assert np.abs(roots).max() == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.parametrize("P", [2, 10**3, 10**6, 10**8])
+def test_search_for_the_limit_finds_the_closed_form_at_K_1(P):
+    closed = (1 + math.sqrt(1 + 8 * P)) / (2 * P)
+    assert theory.mean_square_limit("K-batch-async", P, 1) == pytest.approx(closed, rel=1e-8)
+    assert theory.mean_square_limit("K-async", P, 1) == pytest.approx(closed, rel=1e-14)
+    a = closed / 2
+    floor = (P * a + 1) / (a * (2 + a - P * a**2))
+    assert theory.stationary_square("K-batch-async", P, 1, a, 1.0) == pytest.approx(floor, rel=1e-7)
+
+
+@pytest.mark.parametrize(("P", "K"), [(10**6, 50_000), (8, 10**9), (3, 10**15), (10**8, 10**10)])
+def test_batches_of_very_many_pushes_take_no_time(P, K):
+    """A batch much longer than P is made of fresh gradients, and a batch is never worse than one push."""
+    limit = theory.mean_square_limit("K-batch-async", P, K)
+    assert theory.mean_square_limit("K-async", P, 1) < limit < 2 + 10 * P / K + 1e-9
+    moments = theory.second_moments("K-batch-async", P, K, a=0.5, noise=0.0, w0=2.0, updates=1)
+    # After one update, copies are fresh or those of the start.
+    stale = 1 - theory.p0("K-batch-async", P, K)
+    assert moments.gap[1] == pytest.approx(0.5**2 * 2.0**2 * stale, rel=1e-6)
+
+
+@pytest.mark.parametrize("P", [10**10, 10**13, 2**53])
+def test_closed_limits_hold_for_any_P(P):
+    assert theory.mean_square_limit("K-async", P, 1) == pytest.approx(math.sqrt(2 / P), rel=1e-4)
+    # At K = P/2 and for large P, the terms P³a/8 and -3P³/4 of the quadratic leave the root 6.
+    assert theory.mean_square_limit("K-async", P, P // 2) == pytest.approx(6, rel=1e-8)
+
+
 def test_gamma_of_a_model_at_rest_is_0():
     rest = theory.second_moments("K-async", 4, 1, 0.1, noise=0.0, w0=0.0, updates=2)
     assert rest.gamma.tolist() == [0, 0, 0]
@@ -178,6 +208,14 @@ def test_bad_arguments_are_named():
         theory.stationary_gamma("K-sync", 8, 1, 2.0)
     with pytest.raises(ValueError, match="noise must be a finite number of at least 0"):
         theory.second_moments("K-async", 8, 1, 0.1, -1.0, 1.0, 5)
+    with pytest.raises(ValueError, match="P must be between 1 and 100000000; got 1000000000"):
+        theory.mean_square_limit("K-batch-async", 10**9, 2)
+    for trajectory in (
+        lambda: theory.second_moments("K-async", 8, 1, 0.1, 0.0, 1.0, 10**12),
+        lambda: theory.mean_trajectory(8, 1, 0.1, 1.0, 10**12),
+    ):
+        with pytest.raises(ValueError, match="updates must be between 0 and 1000000; got 1000000000000"):
+            trajectory()
     with pytest.raises(ValueError, match="tau must be at least 0; got -1"):
         theory.constant_delay_limit(-1)
     with pytest.raises(ValueError, match="between 1 and P = 4; got 5"):

@@ -1,3 +1,5 @@
+import math
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +17,7 @@ from sgdrace import (
     ShiftedExponential,
     Uniform,
     Weibull,
+    simulate,
     theory,
 )
 from sgdrace.arguments import VARIANTS
@@ -32,6 +35,63 @@ def test_mean_staleness_of_the_variants(P, K):
     assert theory.mean_staleness("K-async", P, K) == P / K - 1
     assert theory.mean_staleness("K-batch-async", P, K) == (P - 1) / K
     assert theory.mean_staleness("K-sync", P, K) == theory.mean_staleness("K-batch-sync", P, K) == 0
+
+
+@pytest.mark.parametrize("variant", ["K-async", "K-batch-async"])
+def test_mean_staleness_needs_a_finite_mean_delay(variant):
+    for law in (Exponential(), Pareto(1.05), Constant(), PerLearner(Pareto(1.5), factors=[1, 2, 3, 4])):
+        assert theory.mean_staleness(variant, 4, 2, law) == theory.mean_staleness(variant, 4, 2)
+    for law in (Pareto(0.9), Lomax(1.0), PerLearner([Exponential()] * 3 + [Pareto(0.9)])):
+        with pytest.raises(ValueError, match=r"needs a finite mean E\[X\]"):
+            theory.mean_staleness(variant, 4, 2, law)
+        assert theory.mean_staleness(variant.replace("async", "sync"), 4, 2, law) == 0
+    with pytest.raises(ValueError, match="3 learners, but P is 4"):
+        theory.mean_staleness(variant, 4, 2, PerLearner([Exponential()] * 3))
+
+
+@pytest.mark.parametrize(("variant", "K"), [("K-async", 2), ("K-batch-async", 3)])
+@pytest.mark.parametrize("law", [Exponential(), Pareto(0.5)], ids=repr)
+def test_mean_staleness_of_any_race_lacks_the_age_of_the_copies_in_work(variant, K, law):
+    P, J = 4, 500
+    race = simulate(variant, P, K, law, updates=J, replicas=1, seed=5)
+    pulled = np.zeros(P, int)  # the version each learner works on
+    for j, learners in enumerate(race.learner[0]):
+        for k, learner in enumerate(learners.tolist()):
+            pulled[learner] = j + 1 if variant == "K-async" or k == K - 1 else j
+    lacking = (J - pulled).sum() / (K * J)
+    assert race.staleness.mean() == pytest.approx(theory.mean_staleness(variant, P, K) - lacking, rel=1e-12)
+
+
+def test_mean_staleness_stays_below_its_limit_where_the_mean_delay_is_infinite():
+    """300 races each; 5 standard errors on either side, one false alarm in a million seeds."""
+    for law, gets_there in ((Pareto(0.5), False), (Pareto(2.5), True)):
+        for updates in (1000, 10_000):
+            staleness = simulate("K-async", 4, 1, law, updates=updates, replicas=300, seed=1).staleness
+            means = staleness.mean(axis=(1, 2))
+            error = 5 * means.std() / np.sqrt(300)
+            assert (means.mean() + error < 2.5) != gets_there
+            assert not gets_there or abs(means.mean() - 3) < error + 20 / updates
+
+
+@pytest.mark.parametrize("P", [10**3, 10**9, 10**15])
+def test_pmf_keeps_its_digits_for_very_many_learners(P):
+    pmf = theory.staleness_pmf("K-async", P, 1, [0, 1, P])
+    assert pmf == pytest.approx(
+        [1 / P, (1 - 1 / P) / P, math.exp(P * math.log1p(-1 / P)) / P], rel=1e-13, abs=0
+    )
+
+
+@pytest.mark.parametrize(("P", "K"), [(8, 4), (1000, 3), (50, 700), (10**9, 1), (10**15, 5)])
+def test_p0_of_batch_async_is_the_mean_over_the_pushes_of_a_batch(P, K):
+    exact = sum(1 - (1 - Fraction(1, P)) ** k for k in range(1, K + 1)) / K
+    assert theory.p0("K-batch-async", P, K) == pytest.approx(float(exact), rel=1e-14, abs=0)
+
+
+def test_a_pmf_of_billions_of_stalenesses_is_refused_and_single_ones_are_not():
+    with pytest.raises(ValueError, match=r"would be 2763102[0-9]+ numbers; r must say which are needed"):
+        theory.staleness_pmf("K-async", 10**9, 1)
+    assert theory.staleness_pmf("K-async", 10**9, 1, 0) == pytest.approx(1e-9)
+    assert theory.staleness_pmf("K-batch-async", 10**9, 10**9).size < 50
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace.arguments import FloatArray, count, numbers, real, reals, shown
-
-LARGEST_WHOLE = 2**53  # beyond, a float no longer tells a whole number from the next
+from sgdrace.arguments import LARGEST_COUNT, FloatArray, count, numbers, real, reals, shown
 
 
 def interval_bound(
@@ -150,9 +148,9 @@ def whole_K(K: ArrayLike, K_max: int | None = None) -> Any:
     rule = numbers("K", K)
     if not np.isfinite(rule).all():
         raise ValueError(f"K must be finite; got {shown(K)}.")
-    if K_max is None and (rule > LARGEST_WHOLE).any():
+    if K_max is None and (rule > LARGEST_COUNT).any():
         raise ValueError(f"K must be at most 2^53 unless K_max clips it; got {rule.max():g}.")
-    most = LARGEST_WHOLE if K_max is None else count("K_max", K_max, maximum=LARGEST_WHOLE)
+    most = LARGEST_COUNT if K_max is None else count("K_max", K_max, maximum=LARGEST_COUNT)
     return np.clip(np.floor(rule + 0.5), 1, most).astype(int)[()]
 
 

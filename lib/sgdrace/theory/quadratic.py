@@ -15,8 +15,13 @@ from scipy import optimize
 
 from sgdrace.arguments import FloatArray, count, real, variant_P_K
 
+LARGEST_P = 10**8  # beyond, what one of P learners changes is lost in the rounding of a recursion
+MOST_UPDATES = 10**6  # of one trajectory: seconds of work
+
 # Second moments after an update: E w², E w u_i, E u_i², E u_i u_k, with u_i the version learner i works on.
 ONES = np.ones(4)
+# Where these four are among the seven moments of a K-batch-async race between two pushes; G is 0 then.
+AFTER_UPDATE = [0, 3, 4, 5]
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,10 @@ def second_moments(
     """
     variant, P, K = variant_P_K(variant, P, K)
     a, noise = real("a", a, above=0), real("noise", noise, above=0, closed=True)
-    M, b, gap = _recursion(variant, P, K, a)
-    x = real("w0", w0) ** 2 * ONES
+    M, b = _recursion(variant, P, K, a)
+    x = real("w0", w0, above=-1e125, below=1e125) ** 2 * ONES
     states = [x]
-    for _ in range(count("updates", updates, minimum=0)):
+    for _ in range(count("updates", updates, minimum=0, maximum=MOST_UPDATES)):
         x = M @ x + noise * b
         if x[0] > 1e250:
             raise ValueError(
@@ -54,7 +59,7 @@ def second_moments(
             )
         states.append(x)
     table = np.array(states)  # (updates + 1, 4)
-    return SecondMoments(table[:, 0].copy(), np.maximum(table @ gap, 0.0))
+    return SecondMoments(table[:, 0].copy(), np.maximum(table @ _gap(variant, P, K), 0.0))
 
 
 def stationary_square(variant: str, P: int, K: int, a: float, noise: float) -> float:
@@ -72,7 +77,7 @@ def stationary_square(variant: str, P: int, K: int, a: float, noise: float) -> f
     if variant == "K-async":
         # The K-async floor: at K = 1, noise (Pa + 1)/(a (2 + a - Pa²)).
         above = 2 * P**2 * a + 2 * K * P * (1 - a) - K**2 - K
-        return float(noise * K * above / (a * -_async_quadratic(P, K)(a)))
+        return float(noise * K * above / (a * -_async_excess(P, K, a)))
     return float(_fixed_point(variant, P, K, a)[0] * noise)
 
 
@@ -92,7 +97,7 @@ def stationary_gamma(variant: str, P: int, K: int, a: float) -> float:
         below = 2 * P**2 * a + 2 * K * P * (1 - a) - K**2 - K
         return 2 * a * (P - K) * (2 * P - K - 1) / below
     x = _fixed_point(variant, P, K, a)
-    return float(_recursion(variant, P, K, a)[2] @ x / x[0])
+    return float(_gap(variant, P, K) @ x / x[0])
 
 
 def mean_square_limit(variant: str, P: int, K: int) -> float:
@@ -109,20 +114,22 @@ def mean_square_limit(variant: str, P: int, K: int) -> float:
     if variant.endswith("-sync") or P == 1 or (variant == "K-async" and K == P):
         return 2.0
     if variant == "K-async":
-        return float(_async_quadratic(P, K).roots().max())
-    return _batch_async_limit(P, K)
+        return _async_limit(P, K)
+    return _batch_async_limit(_within_rounding(P), K)
 
 
 @cache  # a search, needed anew for every step
 def _batch_async_limit(P: int, K: int) -> float:
     def excess(a: float) -> float:
-        return float(np.abs(np.linalg.eigvals(_recursion("K-batch-async", P, K, a)[0])).max()) - 1
+        # The moment map preserves a cone, so that a real eigenvalue is the first to reach 1: the determinant
+        # changes its sign there, and keeps more digits than the eigenvalues where P is large.
+        return -float(np.linalg.det(np.eye(4) - _batch_async_update(P, K, a)[0]))
 
-    # K = 1 has the smallest limit; from there upward the spectral radius passes 1 once.
-    low = mean_square_limit("K-async", P, 1) / 2
+    # K = 1 has the smallest limit.
+    low = _async_limit(P, 1) / 2
     while excess(1.05 * low) < 0:
         low *= 1.05
-    return float(optimize.brentq(excess, low, 1.05 * low, xtol=1e-13))
+    return float(optimize.brentq(excess, low, 1.05 * low, xtol=1e-15 * low, rtol=1e-14))
 
 
 def mean_trajectory(P: int, K: int, a: float, w0: float, updates: int) -> FloatArray:
@@ -133,8 +140,9 @@ def mean_trajectory(P: int, K: int, a: float, w0: float, updates: int) -> FloatA
     """
     _, P, K = variant_P_K("K-async", P, K)
     a, q = real("a", a, above=0), K / P
-    mean = [real("w0", w0), (1 - a) * w0]
-    for _ in range(count("updates", updates, minimum=0) - 1):
+    w0, updates = real("w0", w0), count("updates", updates, minimum=0, maximum=MOST_UPDATES)
+    mean = [w0, (1 - a) * w0]
+    for _ in range(updates - 1):
         mean.append(mean[-1] + (1 - q) * (mean[-1] - mean[-2]) - a * q * mean[-1])
         if abs(mean[-1]) > 1e250:
             raise ValueError(f"a = {a:g} is beyond mean_limit: the mean overflows after {len(mean)} updates.")
@@ -167,25 +175,54 @@ def _stable(variant: str, P: int, K: int, a: float) -> float:
     return a
 
 
-def _async_quadratic(P: int, K: int) -> np.polynomial.Polynomial:
-    """Negative for a below the mean-square limit of K-async, which is its positive root."""
-    return np.polynomial.Polynomial([-2 * K**2 * (2 * P - K - 1), -K * (2 * P - K**2 - K), 2 * P * (P - K)])
+def _within_rounding(P: int) -> int:
+    return count("P", P, maximum=LARGEST_P)
+
+
+def _async_coefficients(P: int, K: int) -> tuple[int, int, int]:
+    """Of the quadratic in a that is negative below the mean-square limit of K-async: whole numbers."""
+    return -2 * K**2 * (2 * P - K - 1), -K * (2 * P - K**2 - K), 2 * P * (P - K)
+
+
+def _async_excess(P: int, K: int, a: float) -> float:
+    constant, linear, square = _async_coefficients(P, K)
+    return constant + a * (linear + a * square)
+
+
+def _async_limit(P: int, K: int) -> float:
+    """The positive root of that quadratic, for K < P."""
+    constant, linear, square = _async_coefficients(P, K)
+    root = math.sqrt(linear**2 - 4 * constant * square)
+    # Of the two ways to write the root, the one that adds instead of canceling.
+    return (root - linear) / (2 * square) if linear < 0 else -2 * constant / (root + linear)
 
 
 def _fixed_point(variant: str, P: int, K: int, a: float) -> FloatArray:
     """Stationary second moments for noise 1."""
-    M, b, _ = _recursion(variant, P, K, a)
+    M, b = _recursion(variant, P, K, a)
     return np.asarray(np.linalg.solve(np.eye(4) - M, b), dtype=np.float64)
 
 
-def _recursion(variant: str, P: int, K: int, a: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """One update x -> M x + noise b, and the weights with which x gives E (w_j - w_τ)²."""
+def _recursion(variant: str, P: int, K: int, a: float) -> tuple[FloatArray, FloatArray]:
+    """One update x -> M x + noise b."""
     if variant.endswith("-sync") or P == 1:
-        return (1 - a) ** 2 * np.eye(4), ONES, np.zeros(4)
+        return (1 - a) ** 2 * np.eye(4), ONES
+    P = _within_rounding(P)
     if variant == "K-async":
         M = _matrix(lambda x: _async_update(P, K, a, x, 0.0))
-        return M, _async_update(P, K, a, np.zeros(4), 1.0), np.array([1.0, -2.0, 1.0, 0.0])
-    return _batch_async_recursion(P, K, a)
+        return M, _async_update(P, K, a, np.zeros(4), 1.0)
+    return _batch_async_update(P, K, a)
+
+
+def _gap(variant: str, P: int, K: int) -> FloatArray:
+    """The weights with which the second moments give E (w_j - w_τ)², averaged over the update's gradients."""
+    if variant.endswith("-sync") or P == 1:
+        return np.zeros(4)
+    if variant == "K-async":
+        return np.array([1.0, -2.0, 1.0, 0.0])
+    # Every push of the batch has a gap of its own, E (w - u)² just before it: a sum over powers of `push`.
+    before = _sum_of_powers(_matrix(lambda x: _push(P, x), 7), K)[:, AFTER_UPDATE] / K
+    return np.asarray(before[0] - 2 * before[3] + before[4])
 
 
 def _matrix(linear: Callable[[FloatArray], FloatArray], size: int = 4) -> FloatArray:
@@ -204,19 +241,19 @@ def _async_update(P: int, K: int, a: float, x: FloatArray, noise: float) -> Floa
     return np.array([new, q * new + (1 - q) * stale, q * new + (1 - q) * C, both])
 
 
-def _batch_async_recursion(P: int, K: int, a: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _batch_async_update(P: int, K: int, a: float) -> tuple[FloatArray, FloatArray]:
     """K-batch-async: K - 1 pushes that add to the running sum G, then one that applies it."""
     push = _matrix(lambda x: _push(P, x), 7)
     last = _matrix(lambda x: _last_push(P, K, a, x, 0.0), 7)
-    start = np.eye(7)[:, [0, 3, 4, 5]]  # after an update G is 0
-    M = (last @ np.linalg.matrix_power(push, K - 1) @ start)[[0, 3, 4, 5]]
-    b = _last_push(P, K, a, np.zeros(7), 1.0)[[0, 3, 4, 5]]
-    # Every push of the batch has a gap of its own, E (w - u)² just before it.
-    before, gap = start, np.zeros(4)
-    for _ in range(K):
-        gap += (before[0] - 2 * before[3] + before[4]) / K
-        before = push @ before
-    return M, b, gap
+    M = (last @ np.linalg.matrix_power(push, K - 1))[np.ix_(AFTER_UPDATE, AFTER_UPDATE)]
+    return M, _last_push(P, K, a, np.zeros(7), 1.0)[AFTER_UPDATE]
+
+
+def _sum_of_powers(matrix: FloatArray, terms: int) -> FloatArray:
+    """I + matrix + ... + matrix^(terms - 1), in about log2(terms) products."""
+    one = np.eye(len(matrix))
+    stacked = np.block([[matrix, one], [np.zeros_like(matrix), one]])
+    return np.asarray(np.linalg.matrix_power(stacked, terms)[: len(matrix), len(matrix) :])
 
 
 def _push(P: int, x: FloatArray) -> FloatArray:

@@ -11,27 +11,47 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgdrace.arguments import FloatArray, count, shown, variant_P_K
-from sgdrace.delays import DelayLaw, Empirical, Law, Scaled, as_single_law, finite_mean
+from sgdrace.delays import (
+    DelayLaw,
+    Empirical,
+    Law,
+    PerLearner,
+    Scaled,
+    as_single_law,
+    finite_mean,
+    law_of_learners,
+)
 
 MASS_LEFT_OUT = 1e-12
+LONGEST_PMF = 10**7  # entries: 80 MB
 
 
-def mean_staleness(variant: str, P: int, K: int) -> float:
-    """The long-run mean staleness, whatever the law of delays.
+def mean_staleness(variant: str, P: int, K: int, law: Law | None = None) -> float:
+    """The mean staleness in the long run, for all laws of delays whose mean E[X] is finite.
 
     K-async: P/K - 1. K-batch-async: (P - 1)/K. The synchronous variants use fresh gradients only.
+    The mean over the first J updates is smaller, for every law, by the mean age of the copies that are
+    still being worked on, in updates, times P/(KJ). With a finite mean E[X] no mini-batch lasts for a share
+    of the whole race, and this vanishes; with a tail such as that of Pareto(0.9) it does not, and the mean
+    stays below, by an amount that differs from race to race. Give the `law` to have its mean checked.
 
     >>> mean_staleness("K-async", 8, 1), mean_staleness("K-batch-async", 8, 2)
     (7.0, 3.5)
     """
     variant, P, K = variant_P_K(variant, P, K)
+    if law is not None:
+        X = law_of_learners(law, P)
+        for own in X.laws if isinstance(X, PerLearner) else (X,):
+            if variant.endswith("async"):
+                finite_mean(own)
     return {"K-async": (P - K) / K, "K-batch-async": (P - 1) / K}.get(variant, 0.0)
 
 
 def staleness_pmf(variant: str, P: int, K: int, r: ArrayLike | None = None) -> Any:
     """Pr(staleness = r) for exponential delays, in the long run, averaged over the K gradients of an update.
 
-    Without `r`: for r = 0, 1, 2, ... as far as all but 1e-12 of the probability. K-async: geometric with K/P.
+    Without `r`: for r = 0, 1, 2, ... as far as all but 1e-12 of the probability, which takes about 28 P/K
+    entries; beyond ten million say which r you need. K-async: geometric with K/P.
 
     >>> staleness_pmf("K-async", 4, 2, [0, 1, 2]).tolist()
     [0.5, 0.25, 0.125]
@@ -40,16 +60,23 @@ def staleness_pmf(variant: str, P: int, K: int, r: ArrayLike | None = None) -> A
     """
     variant, P, K = variant_P_K(variant, P, K)
     # Pr(s >= r) = later * stay^(r-1) for r >= 1, in all four variants.
-    later, stay = 1 - p0(variant, P, K), 0.0
-    if variant == "K-async":
-        stay = 1 - K / P
-    if variant == "K-batch-async":
-        stay = (1 - 1 / P) ** K
+    fresh, log_stay = p0(variant, P, K), -math.inf
+    if variant == "K-async" and K < P:
+        log_stay = math.log1p(-K / P)
+    if variant == "K-batch-async" and P > 1:
+        log_stay = K * math.log1p(-1 / P)
     if r is None:
-        longest = math.log(MASS_LEFT_OUT) / math.log(stay) if stay > 0 else 0
-        r = np.arange(math.ceil(longest) + 1)
+        longest = math.ceil(math.log(MASS_LEFT_OUT) / log_stay) + 1
+        if longest > LONGEST_PMF:
+            raise ValueError(
+                f"all stalenesses of {variant} with P = {P} and K = {K} would be {longest} numbers; r must "
+                f"say which are needed where they are more than {LONGEST_PMF}."
+            )
+        r = np.arange(longest)
     s = _stalenesses(r)
-    return np.where(s == 0, 1 - later, later * stay ** np.maximum(s - 1, 0) * (1 - stay))[()]
+    # Since -inf * 0 is no number, the powers of a `stay` of 0 are written out.
+    after = np.exp(log_stay * np.maximum(s - 1, 0)) if log_stay > -math.inf else np.where(s <= 1, 1.0, 0.0)
+    return np.where(s == 0, fresh, (1 - fresh) * after * -math.expm1(log_stay))[()]
 
 
 def p0(variant: str, P: int, K: int) -> float:
@@ -65,7 +92,11 @@ def p0(variant: str, P: int, K: int) -> float:
     if variant == "K-async":
         return K / P
     if variant == "K-batch-async" and P > 1:
-        return 1 + (P - 1) * math.expm1(K * math.log1p(-1 / P)) / K
+        # The formula is 1 - A (1 - exp(-z))/z with z = -K log(1 - x) and A = -(1 - x) log(1 - x)/x, x = 1/P;
+        # both factors are near 1 for large P, so what they lack to 1 is added up instead.
+        x, z = 1 / P, -K * math.log1p(-1 / P)
+        lacks = _less_than_1(x)
+        return lacks + (1 - lacks) * _mean_decay_lacks(z)
     return 1.0
 
 
@@ -116,6 +147,18 @@ def estimate_p0(race: Any, burn_in: int = 0) -> float:
     burn_in = count("burn_in", burn_in, minimum=0, maximum=staleness.shape[1] - 1)
     late = staleness[:, burn_in:]
     return float(np.mean(late[late >= 0] == 0))  # where K varies, unused entries are -1
+
+
+def _less_than_1(x: float) -> float:
+    """1 + (1 - x) log(1 - x)/x = Σ x^j/(j(j + 1)), for 0 < x <= 1/2."""
+    return sum(x**j / (j * (j + 1)) for j in range(60, 0, -1))
+
+
+def _mean_decay_lacks(z: float) -> float:
+    """1 - (1 - exp(-z))/z, the mean of 1 - exp(-y) over 0 < y < z."""
+    if z > 1:
+        return 1 + math.expm1(-z) / z
+    return sum(-((-z) ** j) / math.factorial(j + 1) for j in range(20, 0, -1))
 
 
 def _stalenesses(r: ArrayLike) -> Any:
