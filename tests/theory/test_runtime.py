@@ -1,8 +1,9 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from sgdrace import (
     Constant,
@@ -19,9 +20,11 @@ from sgdrace import (
     Uniform,
     Weibull,
     order_statistics,
+    simulate,
     theory,
 )
 from sgdrace.arguments import VARIANTS
+from sgdrace.delays import Scaled
 from sgdrace.theory import renewals
 
 # E[T] by law, P and K, to four digits: K-sync, K-async (simulated for 1 < K < P), K-batch-async.
@@ -433,6 +436,142 @@ def test_times_of_zero_are_allowed():
     assert theory.expected_runtime("K-batch-sync", 2, 2, irrational) == pytest.approx(
         np.pi / 3 * theory.expected_runtime("K-batch-sync", 2, 2, Empirical([0.0, 0.0, 0.0, 1.0])), rel=1e-3
     )
+
+
+def narrow_laws(width):
+    """Laws near 1 whose spread is about `width`."""
+    spread = np.random.default_rng(0).random(40)
+    return [
+        Uniform(1.0, 1 + width),
+        Gamma(1 / width**2, 1 / width**2),
+        LogNormal(0.0, width),
+        Weibull(1 / width, 1.0),
+        ShiftedExponential(1.0, 1 / width),
+        Pareto(1 / width, 1.0),
+        Scaled(Uniform(1.0, 1 + width), 3.7),
+        Empirical(1 + width * spread),
+        stats.uniform(1, width),
+    ]
+
+
+WIDTHS = [1e-1, 1e-2, 1e-3, 5e-4, 1e-4, 1e-6, 1e-8]
+
+
+@pytest.mark.parametrize("width", [width for width in WIDTHS if width < 0.05])
+@pytest.mark.parametrize("which", range(9))
+@pytest.mark.parametrize(("P", "K"), [(4, 2), (8, 7), (3, 3)])
+def test_with_narrow_laws_nobody_comes_twice_before_all_came_once(width, which, P, K):
+    """T is then X_{K:P}; the sixth digit of the width is asked for, or the last one of the time."""
+    law = narrow_laws(width)[which]
+    value = theory.expected_runtime("K-batch-sync", P, K, law)
+    exact = order_statistics.mean(law, K, P)
+    assert value == pytest.approx(exact, rel=0, abs=1e-6 * width + 4e-15)
+
+
+def test_batch_sync_of_a_narrow_uniform_law_in_closed_form():
+    assert theory.expected_runtime("K-batch-sync", 4, 2, Uniform(1.0, 1.0005)) == pytest.approx(
+        1 + 0.0005 * 2 / 5, rel=1e-14
+    )
+    # Two rounds: the third smallest of four sums of two uniform times, from the triangular law.
+    triangle = stats.triang(0.5, loc=0.0, scale=2.0)
+    third = integrate.quad(lambda y: stats.binom.cdf(2, 4, triangle.cdf(y)), 0, 2, points=[1])[0]
+    for width in WIDTHS[1:]:
+        value = theory.expected_runtime("K-batch-sync", 4, 7, Uniform(1.0, 1 + width))
+        assert value == pytest.approx(2 + width * third, rel=0, abs=1e-5 * width + 1e-9)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("P", "K"), [(4, 3), (4, 11), (2, 20)])
+def test_batch_sync_of_narrow_gamma_times_over_several_rounds(width, P, K):
+    """Sums of n are gamma variables; where rounds overlap, samples: 5 standard errors, 6e-7 false alarms."""
+    law, rounds = Gamma(1 / width**2, 1 / width**2), -(-K // P)
+    value = theory.expected_runtime("K-batch-sync", P, K, law)
+    if width < 0.01:
+        sums = Gamma(rounds / width**2, 1 / width**2)
+        exact = order_statistics.mean(sums, K - (rounds - 1) * P, P)
+        assert value == pytest.approx(exact, rel=0, abs=1e-6 * width + 4e-15 * rounds)
+    else:
+        finish = law.sample(np.random.default_rng(3), (20_000, P, 2 * rounds + 8)).cumsum(axis=2)
+        last = np.partition(finish.reshape(20_000, -1), K - 1, axis=1)[:, K - 1]
+        assert abs(value - last.mean()) < 5 * last.std() / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize("width", WIDTHS[:-1])
+@pytest.mark.parametrize("K", [2, 4, 6, 7])
+def test_batch_sync_of_narrow_laws_that_differ(width, K):
+    """Two learners near 1 and two near 1.7: the events come at 1, 1, 1.7, 1.7, 2, 2, 3, ..."""
+    laws = PerLearner([Uniform(1.0, 1 + width / 9)] * 2 + [LogNormal(math.log(1.7), width / 20)] * 2)
+    rng = np.random.default_rng(4)
+    finish = laws.sample(rng, (40_000, 6, 4)).cumsum(axis=1).reshape(40_000, 24)
+    last = np.partition(finish, K - 1, axis=1)[:, K - 1]
+    value = theory.expected_runtime("K-batch-sync", 4, K, laws)
+    # 5 standard errors: one false alarm in 1.7 million seeds, for each case
+    assert abs(value - last.mean()) < 5 * last.std() / np.sqrt(40_000) + 1e-9
+
+
+def test_a_law_that_no_lattice_resolves_is_refused_and_not_guessed():
+    fine, wide = Uniform(1.0, 1.0001), Uniform(0.0, 4.0)
+    with pytest.raises(theory.NoClosedForm, match="grids do not agree"):
+        theory.expected_runtime("K-batch-sync", 4, 3, PerLearner([fine, fine, fine, wide]))
+
+
+def test_constants_among_other_laws_are_no_obstacle():
+    # Before 1 the exponential learner alone has events; with Z ~ Poisson(1) of them by then, T = 1 unless
+    # Z >= 2; the second event of a Poisson process, cut off at 1, comes at 2 - 3/e on average.
+    laws = PerLearner([Constant(1.0), Constant(1.0), Exponential()])
+    value = theory.expected_runtime("K-batch-sync", 3, 2, laws)
+    first_two = integrate.quad(lambda t: stats.poisson.cdf(1, t), 0, 1)[0]
+    assert value == pytest.approx(first_two, rel=2e-6)
+
+
+def test_no_value_outside_the_bounds_is_returned(monkeypatch):
+    monkeypatch.setattr("sgdrace.theory.runtime.event_times", lambda laws, counts: np.full(len(counts), 0.9))
+    with pytest.raises(theory.NoClosedForm, match=r"0.9 would be outside the bounds"):
+        theory.expected_runtime("K-batch-sync", 4, 2, Uniform(1.0, 1.5))
+    falling = [1.2, 1.1, 1.15, 1.5]
+    monkeypatch.setattr("sgdrace.theory.runtime.event_times", lambda laws, counts: np.array(falling))
+    with pytest.raises(theory.NoClosedForm, match="more mini-batches would take less time"):
+        theory.expected_runtimes("K-batch-sync", 5, Uniform(1.0, 1.8))
+
+
+@pytest.mark.parametrize("P", range(1, 10))
+def test_constant_times_let_K_async_make_P_over_K_updates_at_once(P):
+    for K in range(1, P + 1):
+        updates = 60 * (P // K)
+        race = simulate("K-async", P, K, Constant(2.0), updates=updates, replicas=1, seed=0, detail=False)
+        for law in (
+            Constant(2.0),
+            Scaled(Constant(0.5), 4.0),
+            Empirical([2.0, 2.0]),
+            PerLearner([Constant(2.0)] * P),
+        ):
+            value = theory.expected_runtime("K-async", P, K, law)
+            assert value == pytest.approx(race.time[0, -1] / updates, rel=1e-12)
+            assert theory.runtime_bounds("K-async", P, K, law) == (value, value)
+    table = theory.expected_runtimes("K-async", P, Constant(2.0))
+    assert table == pytest.approx([2 / (P // K) for K in range(1, P + 1)])
+
+
+def test_constants_that_differ_have_no_closed_form_in_K_async():
+    with pytest.raises(theory.NoClosedForm):
+        theory.expected_runtime("K-async", 3, 2, PerLearner([Constant(1.0), Constant(1.0), Constant(2.0)]))
+
+
+def test_batch_sync_of_constant_times_knows_no_largest_K():
+    assert theory.expected_runtime("K-batch-sync", 8, 10**6 + 1, Constant(0.5)) == 0.5 * 125_001
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 5])
+def test_batch_sync_of_a_few_irrational_times_equals_enumeration(K):
+    times = [1.0, math.sqrt(2), math.pi]
+    expected = 0.0
+    for x in itertools.product(times, repeat=6):  # three mini-batches for each of two learners
+        events = np.sort(np.concatenate([np.cumsum(x[:3]), np.cumsum(x[3:])]))
+        expected += events[K - 1] / 3**6
+    if K < 5:  # a fourth mini-batch takes at least 4, so the fifth event may be missed here
+        assert renewals.event_times([Empirical(times)] * 2, [K])[0] == pytest.approx(expected, rel=1e-12)
+    else:
+        assert renewals.event_times([Empirical(times)] * 2, [K])[0] <= expected * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -10,8 +10,10 @@ import numpy as np
 
 from sgdrace import order_statistics
 from sgdrace.arguments import FloatArray, count, real, variant_P_K
-from sgdrace.delays import DelayLaw, Law, PerLearner, finite_mean, law_of_learners
+from sgdrace.delays import DelayLaw, Empirical, Law, PerLearner, Scaled, finite_mean, law_of_learners
 from sgdrace.theory.renewals import QuadratureError, event_times
+
+OUTSIDE = 1e-5  # relative, by which quadrature and bounds may differ
 
 
 class NoClosedForm(ValueError):  # noqa: N818 - the contract's name
@@ -22,8 +24,11 @@ def expected_runtime(variant: str, P: int, K: int, law: Law) -> float:
     """E[T], the long-run mean time between two updates.
 
     K-sync: the order statistic E[X_{K:P}]. K-batch-async: K E[X]/P by the renewal theorem. K-batch-sync:
-    ∫ Pr(fewer than K mini-batches by t) dt, to about 1e-6. K-async: exact for exponential times, K = 1 and
-    K = P; otherwise NoClosedForm.
+    ∫ Pr(fewer than K mini-batches by t) dt, to about 1e-6. K-async: exact for exponential times, K = 1,
+    K = P and constant times; otherwise NoClosedForm.
+
+    Constant times depend on the start, which here is a common one, as in `simulate`: K-async then makes
+    ⌊P/K⌋ updates at once, whenever E[X] has passed, and those left over wait for the next time.
 
     >>> from sgdrace import Exponential, ShiftedExponential
     >>> round(expected_runtime("K-sync", 8, 8, Exponential()), 4)
@@ -140,12 +145,33 @@ def approximate_exponential_runtime(P: int, K: int, rate: float = 1.0) -> float:
 def _closed_form(variant: str, P: int, K: int, X: Any) -> float | None:
     if variant == "K-sync" or (variant == "K-batch-sync" and K == 1) or (variant == "K-async" and K == P):
         return order_statistics.mean(X, K, P)
+    constant = _constant(X)
+    if constant is not None and variant == "K-async":
+        return constant / (P // K)
+    if constant is not None and variant == "K-batch-sync":
+        return constant * -(-K // P)
     if variant == "K-async" and K > 1:
         # Memoryless: after each update all P learners are as good as fresh.
         return order_statistics.mean(X, K, P) if X.ageing == "both" else None
     if variant == "K-batch-sync" and P > 1 and X.ageing != "both":
         return None
     return K / _throughput(P, X)
+
+
+def _constant(X: DelayLaw | PerLearner) -> float | None:
+    """The one time that every mini-batch of every learner takes, if there is one."""
+    values = {_only_time(law) for law in (X.laws if isinstance(X, PerLearner) else (X,))}
+    return values.pop() if len(values) == 1 else None
+
+
+def _only_time(law: DelayLaw) -> float | None:
+    match law:
+        case Empirical():
+            return float(law.times[0]) if law.times[0] == law.times[-1] else None
+        case Scaled(base, factor):
+            value = _only_time(base)
+            return None if value is None else factor * value
+    return None
 
 
 def _throughput(P: int, X: DelayLaw | PerLearner) -> float:
@@ -159,7 +185,15 @@ def _batch_sync(P: int, counts: list[int], X: DelayLaw | PerLearner) -> FloatArr
     _throughput(P, X)  # the mean must exist
     laws = X.laws if isinstance(X, PerLearner) else (X,) * P
     try:
-        return event_times(laws, counts)
+        times = event_times(laws, counts)
+        # The safety net under all quadrature; the times between the first and the last K must rise.
+        for at in {0, len(counts) - 1}:
+            lower, upper = runtime_bounds("K-batch-sync", P, counts[at], X)
+            if not lower * (1 - OUTSIDE) <= times[at] <= upper * (1 + OUTSIDE):
+                raise QuadratureError(f"{times[at]:g} would be outside the bounds")
+        if (np.diff(times) < -OUTSIDE * times[1:]).any():
+            raise QuadratureError("more mini-batches would take less time")
+        return times
     except QuadratureError as reason:
         raise NoClosedForm(
             f"K-batch-sync with K = {counts[-1]} cannot be integrated for {X!r} ({reason}); "
