@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import integrate, special, stats
 
 from sgdrace import (
     Constant,
@@ -161,6 +161,33 @@ class TestPerLearner:
         assert order_statistics.sf(equal, K, 4, x) == pytest.approx(
             order_statistics.sf(law, K, 4, x), rel=1e-10
         )
+
+    @pytest.mark.parametrize(("K", "P"), [(1, 20), (10, 20), (20, 20), (3, 40)])
+    def test_many_learners_of_two_kinds_equal_a_sum_over_binomials(self, K, P):
+        law = PerLearner([Uniform(0.0, 2.0)] * (P // 2) + [Exponential()] * (P // 2))
+
+        def running(x):
+            done = np.arange(P // 2 + 1)[:, None]
+            fast, slow = (stats.binom.pmf(done, P // 2, p) for p in (min(x / 2, 1), -math.expm1(-x)))
+            return np.convolve(fast.ravel(), slow.ravel())[:K].sum()
+
+        ends = [0.0, *order_statistics.ppf(law, K, P, [0.01, 0.5, 0.99]), 2.0, 40.0]
+        exact = sum(
+            integrate.quad(running, a, b, epsabs=1e-13, limit=200)[0]
+            for a, b in itertools.pairwise(sorted(ends))
+        )
+        assert order_statistics.mean(law, K, P) == pytest.approx(exact, rel=1e-9)
+
+    def test_different_learners_add_up_to_their_means_and_take_turns(self):
+        law = PerLearner(Erlang(), factors=np.linspace(1.0, 3.0, 12))
+        total = sum(order_statistics.mean(law, K, 12) for K in range(1, 13))
+        assert total == pytest.approx(law.means.sum(), rel=1e-10)
+        many = PerLearner(Exponential(), factors=np.linspace(1.0, 2.0, 100))
+        assert order_statistics.mean(many, 1, 100) == pytest.approx(1 / (1 / many.means).sum(), rel=1e-10)
+        # Of different exponentials the second smallest: the first, and then the least of the others.
+        rates = 1 / many.means
+        second = 1 / rates.sum() + (rates / rates.sum() / (rates.sum() - rates)).sum()
+        assert order_statistics.mean(many, 2, 100) == pytest.approx(second, rel=1e-10)
 
     def test_jumps_are_no_obstacle(self):
         law = PerLearner([Constant(1.0), Constant(3.0), Uniform(0.0, 4.0)])

@@ -4,6 +4,7 @@ Knows one law of X, or one per learner, and nothing of SGD. Closed forms where t
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from sgdrace.arguments import FloatArray, Seed, count, generator
+from sgdrace.arguments import FloatArray, Seed, count, generator, numbers, shown
 from sgdrace.delays import (
     DelayLaw,
     Empirical,
@@ -29,6 +30,16 @@ from sgdrace.delays import (
     law_of_learners,
 )
 
+# Of Pr(X > x), falling: close together where most of the time is spent, and far into the tail.
+LEVELS = np.concatenate(
+    [
+        1 - np.geomspace(1e-15, 0.05, 8),
+        np.linspace(0.9, 0.1, 9),
+        np.geomspace(0.05, 1e-15, 8),
+        10.0 ** -np.array([20, 30, 40, 60, 80, 120, 160, 200, 300]),
+    ]
+)
+CHUNK = 1 << 19  # numbers in one array, so that many learners stay within memory
 TOLERANCE = 1e-9  # relative, between two refinements: the finer one is then far better than 1e-8
 
 
@@ -43,7 +54,7 @@ def mean(law: Law, K: int, P: int) -> float:
     X, K, P = _checked(law, K, P)
     match X:
         case PerLearner():
-            return _per_learner_moments(X, K, P)[0]
+            return mean(X.laws[0], K, P) if _alike(X) else _per_learner_moments(X, K, P)[0]
         case Scaled():
             return X.factor * mean(X.base, K, P)
         case Empirical():
@@ -71,7 +82,7 @@ def var(law: Law, K: int, P: int) -> float:
     X, K, P = _checked(law, K, P)
     match X:
         case PerLearner():
-            return _per_learner_moments(X, K, P)[1]
+            return var(X.laws[0], K, P) if _alike(X) else _per_learner_moments(X, K, P, want_var=True)[1]
         case Scaled():
             return X.factor**2 * var(X.base, K, P)
         case Empirical():
@@ -92,9 +103,10 @@ def cdf(law: Law, K: int, P: int, x: ArrayLike) -> Any:
     0.75
     """
     X, K, P = _checked(law, K, P)
+    times = _times(x)
     if isinstance(X, PerLearner):
-        return 1 - _fewer_than(X, K, np.asarray(x, dtype=np.float64))
-    return special.betainc(K, P - K + 1, X.cdf(x))
+        return 1 - _fewer_than(X, K, times)
+    return special.betainc(K, P - K + 1, X.cdf(times))
 
 
 def sf(law: Law, K: int, P: int, x: ArrayLike) -> Any:
@@ -104,9 +116,10 @@ def sf(law: Law, K: int, P: int, x: ArrayLike) -> Any:
     0.25
     """
     X, K, P = _checked(law, K, P)
+    times = _times(x)
     if isinstance(X, PerLearner):
-        return _fewer_than(X, K, np.asarray(x, dtype=np.float64))
-    return special.betainc(P - K + 1, K, X.sf(x))
+        return _fewer_than(X, K, times)
+    return special.betainc(P - K + 1, K, X.sf(times))
 
 
 def pdf(law: Law, K: int, P: int, x: ArrayLike) -> Any:
@@ -120,11 +133,12 @@ def pdf(law: Law, K: int, P: int, x: ArrayLike) -> Any:
         raise TypeError(
             "the density of X_{K:P} needs one law that all learners share; use cdf for PerLearner."
         )
-    done, running = X.cdf(x), X.sf(x)
+    times = _times(x)
+    done, running = X.cdf(times), X.sf(times)
     # Whichever of the two is small has kept its digits.
     early = done < 0.5
     beta = np.where(early, stats.beta.pdf(done, K, P - K + 1), stats.beta.pdf(running, P - K + 1, K))
-    return X.pdf(x) * beta[()]
+    return X.pdf(times) * beta[()]
 
 
 def ppf(law: Law, K: int, P: int, q: ArrayLike) -> Any:
@@ -134,9 +148,9 @@ def ppf(law: Law, K: int, P: int, q: ArrayLike) -> Any:
     0.25
     """
     X, K, P = _checked(law, K, P)
-    share = np.asarray(q, dtype=np.float64)
+    share = numbers("q", q)
     if not ((share >= 0) & (share <= 1)).all():
-        raise ValueError("q must be between 0 and 1.")
+        raise ValueError(f"q must be between 0 and 1; got {shown(q)}.")
     if isinstance(X, PerLearner):
         return bisect(lambda x: cdf(X, K, P, x) >= share, share.shape)
     done = special.betaincinv(K, P - K + 1, share)
@@ -165,6 +179,17 @@ def sample(law: Law, K: int, P: int, seed: Seed, size: Size) -> FloatArray:
 def _checked(law: Any, K: Any, P: Any) -> tuple[Any, int, int]:
     P = count("P", P)
     return law_of_learners(law, P), count("K", K, maximum=P), P
+
+
+def _times(x: ArrayLike) -> FloatArray:
+    times = numbers("x", x)
+    if np.isnan(times).any():
+        raise ValueError(f"x must hold times; got {shown(x)}.")
+    return times
+
+
+def _alike(laws: PerLearner) -> bool:
+    return len(set(laws.laws)) == 1
 
 
 def _ranks(K: int, P: int) -> FloatArray:
@@ -280,43 +305,87 @@ def _tail_slope(law: DelayLaw) -> float:
 
 
 def _fewer_than(laws: PerLearner, K: int, x: FloatArray) -> Any:
-    """Probability that fewer than K learners are done by x, when each has its own law."""
-    share = np.zeros((K, *x.shape))  # share[n]: exactly n learners done so far
+    """Probability that fewer than K learners are done by x, when each has its own law.
+
+    Counted are those that are done or, if this takes less work, those that run, P - K + 1 of them at least:
+    a sum of positive terms either way, so that a small probability keeps its digits.
+    """
+    running_needed = len(laws) - K + 1
+    if running_needed >= K:
+        return _counted(laws, K, x, running=False)[:-1].sum(axis=0)[()]
+    return _counted(laws, running_needed, x, running=True)[-1][()]
+
+
+def _counted(laws: PerLearner, most: int, x: FloatArray, running: bool) -> FloatArray:
+    """Row n: probability that n learners are done by x, or are running; in the last row, `most` or more."""
+    share = np.zeros((most + 1, *x.shape))
     share[0] = 1
-    for law in laws.laws:
-        done, running = law.cdf(x), law.sf(x)
-        share[1:] = share[1:] * running + share[:-1] * done
-        share[0] *= running
-    return share.sum(axis=0)[()]
+    for law, learners in Counter(laws.laws).items():
+        yes, no = (law.sf(x), law.cdf(x)) if running else (law.cdf(x), law.sf(x))
+        for _ in range(learners):
+            share[-1] += share[-2] * yes
+            share[1:-1] = share[1:-1] * no + share[:-2] * yes
+            share[0] *= no
+    return share
 
 
-def _per_learner_moments(laws: PerLearner, K: int, P: int) -> tuple[float, float]:
+def _per_learner_moments(laws: PerLearner, K: int, P: int, want_var: bool = False) -> tuple[float, float]:
     """Mean and variance of X_{K:P} from E[X] = ∫ Pr(X > x) dx and E[X²] = ∫ 2x Pr(X > x) dx."""
     if _per_learner_tail_is_too_heavy(laws, K, 1):
         return math.inf, math.inf
-    shares = np.array([0, 1e-9, 1e-4, 0.05, 0.3, 0.5, 0.7, 0.95, 1 - 1e-4])
-    tails = np.array([1e-6, 1e-9, 1e-13, 1e-20, 1e-40, 1e-80, 1e-160, 1e-300])
-    reach = [math.exp(-_depth(law)) for law in laws.laws]
-    knots = [law.ppf(shares) for law in laws.laws]
-    knots += [law.isf(tails[tails >= least]) for law, least in zip(laws.laws, reach, strict=True)]
-    edges = np.unique(np.append(0.0, np.concatenate(knots)))
-    edges = edges[np.append(True, np.diff(edges) > 1e-13 * edges[1:])]
-    # Far beyond the last completion nothing is left to integrate; the root keeps huge squares finite.
-    running = _fewer_than(laws, K, edges)
-    matters = np.sqrt(running) * edges
-    jumps = running[1:] == 0  # a law that ends in a jump is 0 at the edge itself, but not before
-    matters[:-1] = np.maximum(matters[:-1], np.where(jumps, np.sqrt(running[:-1]) * edges[1:], 0.0))
-    edges = edges[: np.flatnonzero(matters > 1e-15 * matters.max())[-1] + 2]
-    first = _integral(lambda x: _fewer_than(laws, K, x), edges)
-    second = _integral(lambda x: 2 * (x - first) * _fewer_than(laws, K, x), edges)
+    chunk = max(1, CHUNK // min(K, P - K + 1))
+
+    def running(x: FloatArray) -> FloatArray:
+        parts = [x[start : start + chunk] for start in range(0, max(x.size, 1), chunk)]
+        return np.concatenate([_fewer_than(laws, K, part) for part in parts])
+
+    edges = _where_it_falls(running, _knots(laws))
+    first = _integral(running, edges)
+    if not want_var:
+        return first, math.nan
+    second = _integral(lambda x: 2 * (x - first) * running(x), edges)
     too_heavy = _per_learner_tail_is_too_heavy(laws, K, 2)
     # E[(X - m)²] = m² + ∫ 2(x - m) Pr(X > x) dx
     return first, math.inf if too_heavy else first**2 + second
 
 
+def _knots(laws: PerLearner) -> FloatArray:
+    """0 and quantiles of all laws, between which each is smooth."""
+    shares = np.array([0, 1e-9, 1e-4, 0.05, 0.3, 0.5, 0.7, 0.95, 1 - 1e-4])
+    tails = np.array([1e-6, 1e-9, 1e-13, 1e-20, 1e-40, 1e-80, 1e-160, 1e-300])
+    knots = [np.zeros(1)]
+    for law in set(laws.laws):
+        knots += [law.ppf(shares), law.isf(tails[tails >= math.exp(-_depth(law))])]
+    edges = np.unique(np.concatenate(knots))
+    return np.asarray(edges[np.append(True, np.diff(edges) > 1e-13 * edges[1:])])
+
+
+def _where_it_falls(running: Callable[[FloatArray], FloatArray], knots: FloatArray) -> FloatArray:
+    """The knots beside which Pr(X > x) passes one of some levels, up to where nothing is left to integrate.
+
+    All knots together are as many as the learners, and to look at each would take P times the work of one.
+    """
+    ranks = np.zeros(LEVELS.size, dtype=np.int64)  # how many knots are at or above each level
+    for bit in 2 ** np.arange(int(knots.size).bit_length() - 1, -1, -1):
+        ahead = ranks + bit
+        inside = ahead <= knots.size
+        asked, place = np.unique(ahead[inside], return_inverse=True)
+        reached = running(knots[asked - 1])[place] >= LEVELS[inside]
+        ranks[inside] = np.where(reached, ahead[inside], ranks[inside])
+    beside = np.unique(np.clip(np.concatenate([[0, 1], ranks - 1, ranks]), 0, knots.size - 1))
+    edges = knots[beside]
+    # Far beyond the last completion nothing is left to integrate; the root keeps huge squares finite.
+    left = running(edges)
+    matters = np.sqrt(left) * edges
+    jumps = left[1:] == 0  # a law that ends in a jump is 0 at the edge itself, but not before
+    matters[:-1] = np.maximum(matters[:-1], np.where(jumps, np.sqrt(left[:-1]) * edges[1:], 0.0))
+    return np.asarray(edges[: np.flatnonzero(matters > 1e-15 * matters.max())[-1] + 2])
+
+
 def _per_learner_tail_is_too_heavy(laws: PerLearner, K: int, power: int) -> bool:
     # X_{K:P} is late when P-K+1 learners are, most likely the heaviest-tailed: their tail indices add up.
-    slopes = sorted((_tail_slope(law) for law in laws.laws), reverse=True)[: len(laws) - K + 1]
+    own = {law: _tail_slope(law) for law in set(laws.laws)}
+    slopes = sorted((own[law] for law in laws.laws), reverse=True)[: len(laws) - K + 1]
     return 0.0 not in slopes and sum(1 / slope for slope in slopes) <= power
 
 
