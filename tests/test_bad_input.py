@@ -199,13 +199,13 @@ ORDER_STATISTICS = [
         TypeError,
         "one law that all learners share",
     ),
-    (lambda: order_statistics.cdf(Exponential(), 1, 4, "a"), TypeError, "x must be a number .*; got 'a'"),
-    (lambda: order_statistics.sf(Exponential(), 1, 4, None), TypeError, "x must be a number .*; got None"),
-    (lambda: order_statistics.pdf(Exponential(), 1, 4, 1j), TypeError, "x must be a number .*; got 1j"),
-    (lambda: order_statistics.cdf(Exponential(), 1, 4, math.nan), ValueError, "x must hold times; got nan"),
-    (lambda: order_statistics.ppf(Exponential(), 1, 4, "a"), TypeError, "q must be a number .*; got 'a'"),
+    (lambda: order_statistics.cdf(Exponential(), 1, 4, "a"), TypeError, "x must be numbers; got 'a'"),
+    (lambda: order_statistics.sf(Exponential(), 1, 4, None), TypeError, "x must be numbers; got None"),
+    (lambda: order_statistics.pdf(Exponential(), 1, 4, 1j), TypeError, "x must be numbers; got 1j"),
+    (lambda: order_statistics.cdf(Exponential(), 1, 4, math.nan), ValueError, "x must not be nan; got nan"),
+    (lambda: order_statistics.ppf(Exponential(), 1, 4, "a"), TypeError, "q must be numbers; got 'a'"),
     (lambda: order_statistics.ppf(Exponential(), 1, 4, 1.2), ValueError, "between 0 and 1; got 1.2"),
-    (lambda: order_statistics.ppf(Exponential(), 1, 4, True), TypeError, "q must be a number .*; got True"),
+    (lambda: order_statistics.ppf(Exponential(), 1, 4, True), TypeError, "q must be numbers; got True"),
 ]
 
 RACES = [
@@ -351,9 +351,9 @@ THEORY = [
     (lambda: theory.estimate_p0(race(detail=False)), ValueError, "detail=True"),
     (lambda: theory.p0_frequency(Own(Exponential()), 4), TypeError, "which Own does not have"),
     (lambda: theory.square_root_rule(2, 1.0, 0.0), ValueError, "F, the loss above its infimum"),
-    (lambda: theory.square_root_rule(2, 1.0, "a"), TypeError, "F, the loss .* must be a number"),
+    (lambda: theory.square_root_rule(2, 1.0, "a"), TypeError, "F, the loss .* must be numbers; got"),
     (lambda: theory.whole_K(1e30), ValueError, r"K must be at most 2\^53"),
-    (lambda: theory.whole_K("a"), TypeError, "K must be a number or a list"),
+    (lambda: theory.whole_K("a"), TypeError, "K must be numbers; got 'a'"),
     (
         lambda: theory.interval_bound([1, 2], [1.0] * 3, time=1, F=1, eta=1, L=1, sigma2=1),
         ValueError,
@@ -363,7 +363,7 @@ THEORY = [
     (lambda: theory.mean_staleness("K-async", 8, 1, Pareto(0.9)), ValueError, "finite mean"),
     (lambda: theory.mean_staleness("K-async", 10**400, 1), ValueError, r"P must be at most 2\^53"),
     (lambda: theory.staleness_pmf("K-async", 10**9, 1), ValueError, "r must say which are needed"),
-    (lambda: theory.error_bound("K-sync", updates="a", **BOUND), TypeError, "updates must be a number"),
+    (lambda: theory.error_bound("K-sync", updates="a", **BOUND), TypeError, "updates must be numbers; got"),
     (lambda: theory.second_moments("K-async", 8, 1, 0.1, 0.0, 1e200, 5), ValueError, "w0 must be between"),
 ]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from sgdrace.arguments import FloatArray, Seed, count, generator, numbers, shown
+from sgdrace.arguments import FloatArray, Seed, count, generator, points, shape_of_draws, shares
 from sgdrace.delays import (
     DelayLaw,
     Empirical,
@@ -103,7 +103,7 @@ def cdf(law: Law, K: int, P: int, x: ArrayLike) -> Any:
     0.75
     """
     X, K, P = _checked(law, K, P)
-    times = _times(x)
+    times = points("x", x)
     if isinstance(X, PerLearner):
         return 1 - _fewer_than(X, K, times)
     return special.betainc(K, P - K + 1, X.cdf(times))
@@ -116,7 +116,7 @@ def sf(law: Law, K: int, P: int, x: ArrayLike) -> Any:
     0.25
     """
     X, K, P = _checked(law, K, P)
-    times = _times(x)
+    times = points("x", x)
     if isinstance(X, PerLearner):
         return _fewer_than(X, K, times)
     return special.betainc(P - K + 1, K, X.sf(times))
@@ -133,7 +133,7 @@ def pdf(law: Law, K: int, P: int, x: ArrayLike) -> Any:
         raise TypeError(
             "the density of X_{K:P} needs one law that all learners share; use cdf for PerLearner."
         )
-    times = _times(x)
+    times = points("x", x)
     done, running = X.cdf(times), X.sf(times)
     # Whichever of the two is small has kept its digits.
     early = done < 0.5
@@ -148,9 +148,7 @@ def ppf(law: Law, K: int, P: int, q: ArrayLike) -> Any:
     0.25
     """
     X, K, P = _checked(law, K, P)
-    share = numbers("q", q)
-    if not ((share >= 0) & (share <= 1)).all():
-        raise ValueError(f"q must be between 0 and 1; got {shown(q)}.")
+    share = shares("q", q)
     if isinstance(X, PerLearner):
         return bisect(lambda x: cdf(X, K, P, x) >= share, share.shape)
     done = special.betaincinv(K, P - K + 1, share)
@@ -169,23 +167,16 @@ def sample(law: Law, K: int, P: int, seed: Seed, size: Size) -> FloatArray:
     """
     X, K, P = _checked(law, K, P)
     rng = generator(seed)
+    shape = shape_of_draws(rng, size)
     if not X.has_quantiles:
-        shape = tuple(size) if isinstance(size, tuple) else (int(size),)
         return np.asarray(np.partition(X.sample(rng, (*shape, P)), K - 1, axis=-1)[..., K - 1])
-    exponential = np.log1p(rng.standard_gamma(K, size) / rng.standard_gamma(P - K + 1, size))
+    exponential = np.log1p(rng.standard_gamma(K, shape) / rng.standard_gamma(P - K + 1, shape))
     return np.asarray(X.at_hazard(exponential))
 
 
 def _checked(law: Any, K: Any, P: Any) -> tuple[Any, int, int]:
     P = count("P", P)
     return law_of_learners(law, P), count("K", K, maximum=P), P
-
-
-def _times(x: ArrayLike) -> FloatArray:
-    times = numbers("x", x)
-    if np.isnan(times).any():
-        raise ValueError(f"x must hold times; got {shown(x)}.")
-    return times
 
 
 def _alike(laws: PerLearner) -> bool:

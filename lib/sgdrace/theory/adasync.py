@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace.arguments import LARGEST_COUNT, FloatArray, count, numbers, real, reals, shown
+from sgdrace.arguments import LARGEST_COUNT, FloatArray, count, floats, real, reals, shown
 
 
 def interval_bound(
@@ -145,7 +145,7 @@ def whole_K(K: ArrayLike, K_max: int | None = None) -> Any:
     >>> whole_K([0.2, 5.5, 40.0], K_max=16).tolist()
     [1, 6, 16]
     """
-    rule = numbers("K", K)
+    rule = floats("K", K)
     if not np.isfinite(rule).all():
         raise ValueError(f"K must be finite; got {shown(K)}.")
     if K_max is None and (rule > LARGEST_COUNT).any():
@@ -172,7 +172,7 @@ def _loss_ratio(F_0: float, F: ArrayLike) -> Any:
 
 
 def _positive(name: str, values: ArrayLike) -> FloatArray:
-    array = numbers(name, values)
+    array = floats(name, values)
     if not (np.isfinite(array) & (array > 0)).all():
         raise ValueError(f"{name} must be finite and above 0; got {shown(values)}.")
     return array

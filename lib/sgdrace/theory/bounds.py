@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace.arguments import VARIANTS, FloatArray, count, numbers, one_of, real, reals, shown
+from sgdrace.arguments import VARIANTS, FloatArray, count, floats, one_of, real, reals, shown
 
 
 @dataclass(frozen=True)
@@ -508,7 +508,7 @@ def _plain(result: Any) -> Any:
 
 
 def _not_negative(name: str, values: ArrayLike) -> FloatArray:
-    array = numbers(name, values)
+    array = floats(name, values)
     if not (np.isfinite(array) & (array >= 0)).all():
         raise ValueError(f"{name} must be finite and at least 0; got {shown(values)}.")
     return array
@@ -527,7 +527,7 @@ def _recorded(run: Any, name: str) -> FloatArray:
     values = getattr(run, name, None)
     if values is None:
         raise ValueError(f"this needs a run that recorded {name}; train with gradients=True.")
-    array = numbers(name, values)
+    array = floats(name, values)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"{name} must have shape (replicas, records); got {array.shape}.")
     lost = ~np.isfinite(array)
