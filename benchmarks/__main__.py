@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks import measure, report
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results.json"
-PICTURE = HERE.parent / "book" / "_static" / "performance.svg"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "lib/sgdrace/data/benchmarks.json"  # the page on performance reads them, wherever it is run
+PICTURE = ROOT / "book/_static/performance.svg"
 
 EXPLANATION = """\
 Process time per update, the best of {effort.least} to {effort.most} runs in which all programs take turns.
