@@ -244,7 +244,7 @@ def test_digits_are_1797_rows_of_64_pixels_and_10_classes():
 
 def test_digits_without_scikit_learn_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(ImportError, match=r"digits need scikit-learn.*pip install 'sgdrace\[digits\]'"):
+    with pytest.raises(ImportError, match=r'digits needs scikit-learn.*pip install "sgdrace\[digits\]"'):
         MLP.digits()
 
 

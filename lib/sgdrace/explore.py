@@ -25,9 +25,12 @@ from html import escape
 from numbers import Integral, Real
 from typing import Any
 
-import ipywidgets as widgets
-from IPython.display import display
-from matplotlib.figure import Figure
+from sgdrace.extras import extra
+
+with extra("explore", what="sgdrace.explore"):
+    import ipywidgets as widgets
+    from IPython.display import display
+    from matplotlib.figure import Figure
 
 from sgdrace.figures import STYLE, to_svg
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
 from sgdrace.arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown
+from sgdrace.extras import extra
 
 # Intermediate arrays hold at most so many numbers (32 MB): large enough for fast matrix products.
 PIECE = 2**22
@@ -702,11 +703,7 @@ def _synthetic(rows: int, dimension: int, seed: int) -> tuple[FloatArray, FloatA
 
 
 def _digits() -> tuple[FloatArray, NDArray[np.intp]]:
-    try:
+    with extra("digits", what="the problem of the digits"):
         from sklearn.datasets import load_digits
-    except ImportError:
-        raise ImportError(
-            "the digits need scikit-learn, which is not installed; pip install 'sgdrace[digits]' adds it."
-        ) from None
     X, y = load_digits(return_X_y=True)
     return X / 16, y

@@ -10,7 +10,11 @@ Both of a pair take the same arguments:
 True
 """
 
-from sgdrace.figures.canvas import VARIANT, WORK
+from sgdrace.extras import extra
+
+with extra("explore", what="sgdrace.figures"):
+    from sgdrace.figures.canvas import VARIANT, WORK  # the first that imports Matplotlib
+
 from sgdrace.figures.counting import describe_staircases, staircases
 from sgdrace.figures.histograms import describe_histogram, histogram
 from sgdrace.figures.laws import (
