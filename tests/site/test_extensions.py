@@ -66,17 +66,59 @@ def test_buttons_appear_when_they_lead_somewhere(url, hosts, tmp_path, monkeypat
     assert config.html_theme_options.get("use_repository_button", False) == (hosts > 0)
 
 
-def test_the_cache_follows_the_code(tmp_path):
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib/race.py").write_text("1")
-    config, app = Config(), App(tmp_path)
-    book_explorers.key_the_cache(app, config)
-    first = config.nb_execution_cache_path
-    (tmp_path / "_build/.jupyter_cache" / "old").mkdir(parents=True)
-    (tmp_path / "lib/race.py").write_text("2")
-    book_explorers.key_the_cache(app, config)
-    assert config.nb_execution_cache_path != first
-    assert not (tmp_path / "_build/.jupyter_cache/old").exists()
+def keyed(root):
+    """The settings that decide what is run again and what is read again."""
+    config = Config()
+    book_explorers.key_the_cache(App(root), config)
+    return config.nb_execution_cache_path, config.book_extensions
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name in ("lib/sgdrace/race.py", "lib/sgdrace/data/times.csv", "requirements.txt", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    (tmp_path / "book/_ext").mkdir(parents=True)
+    (tmp_path / "book/_ext/words.py").write_text("1")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lib/sgdrace/race.py",
+        "lib/sgdrace/data/times.csv",
+        "lib/sgdrace/data/more.json",
+        "requirements.txt",
+        "pyproject.toml",
+    ],
+)
+def test_the_cache_follows_whatever_a_notebook_reads(name, project):
+    cache, extensions = keyed(project)
+    (project / "_build/.jupyter_cache" / "old").mkdir(parents=True)
+    (project / name).write_text("2")
+    assert keyed(project)[0] != cache and keyed(project)[1] == extensions
+    assert not (project / "_build/.jupyter_cache/old").exists()
+
+
+def test_the_cache_follows_the_python_that_runs_the_notebooks(project, monkeypatch):
+    cache, _ = keyed(project)
+    monkeypatch.setattr(book_explorers.platform, "python_version", lambda: "3.99.0")
+    assert keyed(project)[0] != cache
+
+
+def test_files_that_are_made_from_others_leave_the_cache_alone(project):
+    before = keyed(project)
+    for name in ("lib/sgdrace/__pycache__/race.pyc", "lib/sgdrace.egg-info/PKG-INFO", "lib/notes/"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).mkdir() if name.endswith("/") else (project / name).write_text("1")
+    assert keyed(project) == before
+
+
+def test_pages_are_read_again_when_an_extension_changes_but_not_run_again(project):
+    cache, extensions = keyed(project)
+    (project / "book/_ext/words.py").write_text("2")
+    assert keyed(project)[0] == cache and keyed(project)[1] != extensions
 
 
 def _words(*children):
