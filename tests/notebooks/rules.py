@@ -1,8 +1,11 @@
 """What every notebook of the book keeps to.  Each rule returns its complaints, one sentence each."""
 
 import ast
+import dis
 import re
+import sys
 from statistics import median
+from types import CodeType
 
 from book.notebooks import GLUE
 
@@ -19,11 +22,17 @@ def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+def python(cell):
+    """The source of a cell without its magics."""
+    return re.sub(r"^\s*[%!].*$", "", cell.source, flags=re.M)
+
+
 def calls(cell):
     """Names of the functions that a cell calls."""
-    tree = ast.parse(re.sub(r"^\s*[%!].*$", "", cell.source, flags=re.M))
     return [
-        getattr(n.func, "id", getattr(n.func, "attr", "")) for n in ast.walk(tree) if isinstance(n, ast.Call)
+        getattr(n.func, "id", getattr(n.func, "attr", ""))
+        for n in ast.walk(ast.parse(python(cell)))
+        if isinstance(n, ast.Call)
     ]
 
 
@@ -146,6 +155,96 @@ def cells_out_of_form(notebook):
         if "nbval-ignore-output" in tags(cell) and not first.startswith("#"):
             complaints.append(f"A cell that nbval ignores must begin with a comment that says why: {first}")
     return complaints
+
+
+# Imports
+
+
+# What somebody has who installed the package with the extras that the landing page names.
+INSTALLED = {"sgdrace", "numpy", "scipy", "tqdm", "matplotlib", "ipywidgets", "IPython", "sklearn"}
+
+
+def foreign_imports(notebook):
+    """A chapter that was downloaded runs with the package and its extras alone."""
+    nodes = [node for cell in code(notebook) for node in ast.walk(ast.parse(python(cell)))]
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+    return [
+        f"A cell imports {name}, which the package and its extras do not install."
+        for name in names
+        if name.partition(".")[0] not in INSTALLED | sys.stdlib_module_names
+    ]
+
+
+# Names
+
+
+COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # they run with their cell
+
+
+def rebound_names(notebook):
+    """What an explorer draws stays: no later cell binds a name again that its drawing functions read.
+
+    A page holds frames that were drawn when their cell ran. A live kernel draws one when the reader asks, and
+    then a function finds under a name of the notebook whatever the last cell left there. Which names these
+    are, the compiler knows. Drawing functions are those that a cell with `explore` names, their twins
+    `describe_…`, lambdas, and whatever functions and classes of the notebook these read in turn.
+    """
+    compiled = [compile(python(cell), "a cell", "exec") for cell in code(notebook)]
+    functions, lambdas, complaints = {}, set(), []
+    for number, cell in enumerate(code(notebook)):
+        inner = _inner(compiled[number])
+        functions |= {one.co_name: _loads(one) for one in inner}
+        lambdas |= {name for one in inner if one.co_name == "<lambda>" for name in _loads(one)}
+        if "explore" not in calls(cell):
+            continue
+        named = _names(compiled[number], "LOAD_NAME").union(
+            *(_loads(one) for one in inner if one.co_name in COMPREHENSIONS)
+        )
+        read = _read_by(named | {f"describe_{name}" for name in named}, functions | {"<lambda>": lambdas})
+        for later, binding in zip(code(notebook)[number + 1 :], compiled[number + 1 :], strict=True):
+            complaints += [
+                f"An explorer reads {name}, which a later cell binds again: {later.source.splitlines()[0]}"
+                for name in sorted(read & _stores(binding))
+            ]
+    return complaints
+
+
+def _read_by(roots, functions):
+    """What the functions of these names read, and the functions that they read, and so on."""
+    read, todo = set(), [*(roots & functions.keys()), "<lambda>"]
+    while todo:
+        found = functions[todo.pop()] - read
+        read |= found
+        todo += found & functions.keys()
+    return read
+
+
+def _inner(compiled):
+    """The functions, lambdas, classes and comprehensions directly inside."""
+    return [constant for constant in compiled.co_consts if isinstance(constant, CodeType)]
+
+
+def _names(compiled, *operations):
+    return {step.argval for step in dis.get_instructions(compiled) if step.opname in operations}
+
+
+def _loads(compiled):
+    """Names that a function, or one inside it, looks up in the notebook."""
+    own = _names(compiled, "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+    return own.union(*map(_loads, _inner(compiled)))
+
+
+def _stores(compiled):
+    """Names that a cell binds, or deletes, in the notebook."""
+    return _names(compiled, "STORE_NAME", "DELETE_NAME", "STORE_GLOBAL", "DELETE_GLOBAL").union(
+        *map(_stores_globally, _inner(compiled))
+    )
+
+
+def _stores_globally(compiled):
+    own = _names(compiled, "STORE_GLOBAL", "DELETE_GLOBAL")
+    return own.union(*map(_stores_globally, _inner(compiled)))
 
 
 # Symbols

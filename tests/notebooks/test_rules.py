@@ -28,7 +28,13 @@ def test_every_notebook_is_normal(path):
 @pytest.mark.parametrize("path", EVERY)
 @pytest.mark.parametrize(
     "rule",
-    [rules.typed_numbers, rules.pictures_without_text, rules.cells_out_of_form],
+    [
+        rules.typed_numbers,
+        rules.pictures_without_text,
+        rules.cells_out_of_form,
+        rules.foreign_imports,
+        rules.rebound_names,
+    ],
     ids=lambda rule: rule.__name__,
 )
 def test_every_notebook_keeps_to(rule, path):
@@ -173,6 +179,72 @@ def test_cells_in_form_are_fine():
         a_cell("# the time of this machine\ntime()", tags=["nbval-ignore-output"]),
     ]
     assert rules.cells_out_of_form(a_notebook(*cells)) == []
+
+
+@pytest.mark.parametrize(
+    "source", ["import pandas", "from nbclient.client import NotebookClient", "import os, yaml"]
+)
+def test_what_the_extras_do_not_install_must_not_be_imported(source):
+    assert len(rules.foreign_imports(a_notebook(a_cell(source)))) == 1
+
+
+def test_what_the_extras_install_may_be_imported():
+    source = "%matplotlib inline\nimport os.path, numpy as np\nfrom sgdrace.explore import show"
+    assert rules.foreign_imports(a_notebook(a_cell(source))) == []
+
+
+DRAWN = "def draw(K):\n    return picture(law, K)\n\nexplore(draw, K=[1, 2])"
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "name"),
+    [
+        ("from figures import picture", "picture = 3", "picture"),
+        ("law = 1", "for law in laws: pass", "law"),
+        ("law = 1", "law |= {}", "law"),
+        ("law = 1", "del law", "law"),
+        ("law = 1", "from laws import uniform as law", "law"),
+        ("law = 1", "[law := x for x in range(3)]", "law"),
+        ("law = 1", "def change():\n    global law\n    law = 2", "law"),
+        ("def picture(law, K):\n    return [line(K, x) for x in grid]", "grid = None", "grid"),
+        ("def line():\n    return ink\ndef picture():\n    return line()", "ink = 'red'", "ink"),
+        ("def describe_draw(K):\n    return words[K]", "words = []", "words"),
+        ("class picture:\n    def __init__(self):\n        self.ink = ink", "class ink: pass", "ink"),
+    ],
+)
+def test_what_an_explorer_reads_must_not_be_bound_again(before, later, name):
+    (complaint,) = rules.rebound_names(a_notebook(a_cell(before), a_cell(DRAWN), a_cell(later)))
+    assert f"reads {name}, which a later cell binds again: {later.splitlines()[0]}" in complaint
+
+
+@pytest.mark.parametrize(
+    "exploring",
+    [
+        "explore(lambda K: show(law), K=[1, 2])",
+        "explore(f, shape=dict(a=lambda: law))",
+        "shapes = {n: shape for n in 'ab'}\nexplore(f, shape=shapes)",
+    ],
+)
+def test_functions_without_a_name_or_behind_a_control_count(exploring):
+    cells = [a_cell("def shape():\n    return law"), a_cell(exploring), a_cell("law = 2")]
+    assert len(rules.rebound_names(a_notebook(*cells))) == 1
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "print(law, picture)",
+        "K = 3",
+        "def other(law):\n    picture = 1\n    return [law for law in picture]",
+        "table = [law for law in laws]",
+        "class Other:\n    law = 1",
+        "laws = {}",
+    ],
+)
+def test_what_no_explorer_reads_is_free(later):
+    cells = [a_cell("laws = law = picture = 1"), a_cell(DRAWN), a_cell(later)]
+    assert rules.rebound_names(a_notebook(*cells)) == []
+    assert rules.rebound_names(a_notebook(a_cell("def f():\n    return x"), a_cell("x = 1"))) == []
 
 
 CHAPTER = (
