@@ -69,11 +69,19 @@ class Play(Choice):
 class Shown:
     """What a cell of the book shows: a widget, its stand-in on a page without scripts, and a line of text."""
 
-    def __init__(self, text: str, html: str, widget: Any = None, facts: Mapping[str, Any] | None = None):
+    def __init__(
+        self,
+        text: str,
+        html: str,
+        widget: Any = None,
+        facts: Mapping[str, Any] | None = None,
+        drawing: _Drawing | None = None,
+    ):
         self.text = text
         self.html = html
         self.widget = widget
         self.facts = dict(facts or {})
+        self.drawing = drawing  # what draws the frames of an explorer, also those that nobody asked for yet
 
     def __repr__(self) -> str:
         return self.text
@@ -370,7 +378,8 @@ def _live(drawing: _Drawing) -> Shown:
 
     for picker in pickers:
         picker.observe(update, "index")
-    return Shown(_text(drawing, text), _on_paper(html), _box(drawing, pickers, _style_sheet(), leaf))
+    box = _box(drawing, pickers, _style_sheet(), leaf)
+    return Shown(_text(drawing, text), _on_paper(html), box, drawing=drawing)
 
 
 # For a page without a kernel
@@ -397,7 +406,7 @@ def _prerendered(drawing: _Drawing) -> Shown:
     wide, style = widgets.Layout(width="100%"), widgets.HTML().style  # shared: two models, not two per frame
     leaves = {state: widgets.HTML(frame, layout=wide, style=style) for state, (frame, _) in frames.items()}
     stack = _stacked(pickers, leaves, (), wide)
-    return Shown(_text(drawing, text), _on_paper(html), _box(drawing, pickers, stack), facts)
+    return Shown(_text(drawing, text), _on_paper(html), _box(drawing, pickers, stack), facts, drawing)
 
 
 def _check_size(drawing: _Drawing, sizes: Mapping[State, int]) -> None:
