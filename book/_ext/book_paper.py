@@ -49,5 +49,5 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect to Sphinx."""
-    app.connect("build-finished", finish)
+    app.connect("build-finished", finish, priority=900)  # after the theme, which writes pygments.css then
     return {"parallel_read_safe": True, "parallel_write_safe": True}
