@@ -1,6 +1,8 @@
 """Losses, gradients, mini-batches and constants are what they claim to be."""
 
 import sys
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -248,6 +250,74 @@ def test_digits_without_scikit_learn_say_what_to_install(monkeypatch):
         MLP.digits()
 
 
+def handed_out(problem):
+    """Every array that a problem shows."""
+    names = [name for name in ("eigenvalues", "start", "X", "y", "optimum") if hasattr(problem, name)]
+    return {name: getattr(problem, name) for name in names}
+
+
+@every_problem
+def test_nobody_can_write_to_the_arrays_of_a_problem(name):
+    for array in handed_out(PROBLEMS[name]).values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 7.0
+
+
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [
+        (lambda a: Quadratic(a[0], start=a[1]), np.ones((2, 3))),
+        (lambda a: LeastSquares(a[:, :3], a[:, 3], m=2, start=a[0, :3]), np.ones((4, 4))),
+        (lambda a: LeastSquares(a[:3], a[3], m=2, start=a[4]), np.ones((5, 3))),
+        (lambda a: LogisticRegression(a, a[:, 0], m=2, start=a[0]), np.eye(4)),
+        (lambda a: SoftmaxRegression(a, a[:, 0], m=2, start=a.ravel()[:8]), np.eye(4)),
+        (lambda a: SoftmaxRegression(a, a[:, 0], m=2), np.eye(4, dtype=int)),
+        (lambda a: MLP(a, a[:, 0], hidden=2, m=2), np.eye(4)),
+    ],
+)
+def test_a_problem_keeps_copies_of_what_it_is_given(make, given):
+    given = given.copy()
+    problem = make(given)
+    arrays = {name: array.copy() for name, array in handed_out(problem).items()}
+    loss, w = problem.loss(problem.start), some_weights(problem)
+    gradients = (
+        problem.gradient(w),
+        problem.mini_batch_gradients(w[:2], problem.draw(np.random.default_rng(0), 2)),
+    )
+    given[...] = 100
+    assert given.flags.writeable
+    assert all((array == arrays[name]).all() for name, array in handed_out(problem).items())
+    assert problem.loss(problem.start) == loss
+    assert (problem.gradient(w) == gradients[0]).all()
+    again = problem.mini_batch_gradients(w[:2], problem.draw(np.random.default_rng(0), 2))
+    assert (again == gradients[1]).all()
+
+
+@every_problem
+def test_losses_and_gradients_leave_the_weights_alone_and_share_no_memory_with_them(name):
+    problem = PROBLEMS[name]
+    w, choice = some_weights(problem), problem.draw(np.random.default_rng(0), 6)
+    before = w.copy()
+    results = [problem.loss(w), problem.gradient(w), problem.mini_batch_gradients(w, choice)]
+    results.append(problem.mini_batch_gradients(w, choice, np.arange(6), Workspace()))
+    assert (w == before).all()
+    assert not any(np.shares_memory(w, result) for result in results)
+
+
+@pytest.mark.parametrize("number", [Decimal("0.5"), Fraction(1, 2), np.array(0.5), np.float32(0.5)])
+def test_any_real_number_will_do_for_a_parameter(number):
+    quadratic = Quadratic([number, 1], sigma2=number, start=number)
+    assert (quadratic.sigma2, quadratic.c, quadratic.start.tolist()) == (0.5, 0.5, [0.5, 0.5])
+    assert quadratic.loss([number, 2]) == 2.0625
+    logistic = LogisticRegression([[number], [-1]], [1, 0], m=1, l2=number, start=[number])
+    assert (logistic.l2, logistic.X.tolist(), logistic.start.tolist()) == (0.5, [[0.5], [-1.0]], [0.5])
+    assert all(isinstance(value, float) for value in (quadratic.sigma2, quadratic.c, logistic.l2))
+
+
+def test_a_hidden_layer_counts_in_python_integers():
+    assert MLP([[1.0], [2.0]], [0, 1], hidden=np.array(3), m=1).dimension == 3 * 2 + 2 * 4
+
+
 def test_a_seed_fixes_partition_and_start():
     X, y = three_classes()
     one, same, other = (MLP(X, y, hidden=2, m=8, seed=seed) for seed in (1, 1, 2))
@@ -304,6 +374,35 @@ X, Y = np.ones((4, 2)), [0, 1, 0, 1]
         (lambda: SoftmaxRegression(X, [0, 2, 0, 2], m=2), ValueError, "no row of class 1"),
         (lambda: SoftmaxRegression(X, [0, 0, 0, 0], m=2), ValueError, "no row of class 1"),
         (lambda: MLP(X, Y, hidden=0, m=2), ValueError, "hidden must be at least 1; got 0"),
+        (lambda: MLP(X, Y, hidden=10**12, m=2), ValueError, "hidden layer .* GiB, over the limit of 16 GiB"),
+        (lambda: LeastSquares.synthetic(rows=10**12), ValueError, "1000000000000 rows of 20 .* 149011 GiB"),
+        (lambda: LogisticRegression.synthetic(dimension=10**400), ValueError, "more than a billion GiB"),
+        (lambda: Quadratic(m=10**400), ValueError, "m must be a finite number; got inf"),
+        (lambda: Quadratic(start="1"), TypeError, "start must be a number .* got '1'"),
+        (lambda: Quadratic(start=True), TypeError, "start must be a number .* got True"),
+        (lambda: Quadratic(start=np.timedelta64(1)), TypeError, "start must be a number"),
+        (lambda: Quadratic(start=np.ma.masked), TypeError, "start must be a number"),
+        (lambda: Quadratic(start=10**400), TypeError, "start must be a number"),
+        (lambda: Quadratic(start=1j), TypeError, "start must be a number"),
+        (lambda: LeastSquares([["1"], ["2"]], [1, 2], m=1), TypeError, "X must be a table of numbers"),
+        (lambda: LeastSquares([[None], [2]], [1, 2], m=1), TypeError, "X must be a table of numbers"),
+        (lambda: LeastSquares([[1j], [2]], [1, 2], m=1), TypeError, "X must be a table of numbers"),
+        (lambda: LeastSquares([[1], [2, 3]], [1, 2], m=1), TypeError, "X must be a table of numbers"),
+        (lambda: LeastSquares(X, ["1", "2", "3", "4"], m=2), TypeError, "y must be a list of numbers; got"),
+        (lambda: LogisticRegression(X, [0, 1, None, 1], m=2), TypeError, "y must be a list of numbers; got"),
+        (lambda: MLP(X, [[0], [1, 0]], m=2), TypeError, "y must be a list of numbers; got"),
+        (lambda: Quadratic().loss(None), TypeError, "w must be an array of 1 weights; got None"),
+        (lambda: Quadratic().loss([None]), TypeError, "w must be an array of 1 weights"),
+        (lambda: Quadratic().gradient(["1"]), TypeError, r"w must be an array of 1 weights; got \['1'\]"),
+        (lambda: Quadratic().gradient([1j]), TypeError, "w must be an array of 1 weights"),
+        (lambda: Quadratic().gradient([np.nan]), ValueError, r"w must hold finite weights only; got \[nan\]"),
+        (
+            lambda: LeastSquares(X, Y, m=2).noise_at(np.ones((2, 2))),
+            ValueError,
+            r"w must hold 2 weights; got",
+        ),
+        (lambda: Quadratic().known("mu"), ValueError, "constant must be one of L, c, sigma2, M_G, minimum"),
+        (lambda: Quadratic().known(None), TypeError, "constant must be one of L, c"),
     ],
 )
 def test_wrong_input_is_refused_in_one_sentence(make, error, message):

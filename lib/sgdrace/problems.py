@@ -2,22 +2,28 @@
 
 Knows weights and data; nothing of learners, delays or time. Everything is batched over weights (..., d).
 The mini-batch gradient g of m rows obeys E||g - ∇F||² <= sigma2/m + (M_G/m) ||∇F||², total over directions.
+A problem keeps copies of what it is given and hands out arrays that cannot be written to: it never changes.
 """
 
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from sgdrace.arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown
+from sgdrace.arguments import FloatArray, Seed, count, one_of, real, reals, seed_sequence, shown
 from sgdrace.extras import extra
+from sgdrace.memory import must_fit
 
 # Intermediate arrays hold at most so many numbers (32 MB): large enough for fast matrix products.
 PIECE = 2**22
+
+CONSTANTS = ("L", "c", "sigma2", "M_G", "minimum")
+
+Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class Workspace:
@@ -87,17 +93,22 @@ class Problem(ABC):
         >>> Quadratic([1.0, 4.0]).known("L")
         4.0
         """
-        value: float | None = getattr(self, constant)
+        value: float | None = getattr(self, one_of("constant", constant, CONSTANTS))
         if value is None:
             raise ValueError(f"this needs the constant {constant}, which is unknown for {self!r}.")
-        return value
+        return real(f"the constant {constant} of {self!r}", value)
 
     def _weights(self, w: ArrayLike) -> FloatArray:
-        weights = np.asarray(w, dtype=np.float64)
+        try:
+            weights = _floats(w)
+        except (TypeError, ValueError):
+            raise TypeError(f"w must be an array of {self.dimension} weights; got {shown(w)}.") from None
         if weights.ndim == 0 or weights.shape[-1] != self.dimension:
             raise ValueError(
                 f"w must hold {self.dimension} weights along its last axis; got shape {weights.shape}."
             )
+        if not np.isfinite(weights).all():
+            raise ValueError(f"w must hold finite weights only; got {shown(w)}.")
         return weights
 
     def __repr__(self) -> str:
@@ -120,7 +131,7 @@ class Quadratic(Problem):
     def __init__(
         self, eigenvalues: ArrayLike = (1.0,), sigma2: float = 1.0, m: int = 1, start: ArrayLike = 1.0
     ) -> None:
-        self.eigenvalues = reals("eigenvalues", eigenvalues, above=0)
+        self.eigenvalues = _frozen(reals("eigenvalues", eigenvalues, above=0).copy())
         self.dimension = self.eigenvalues.size
         self.m = count("m", m)
         self.start = _start(start, self.dimension)
@@ -129,7 +140,7 @@ class Quadratic(Problem):
         self.L: float = float(self.eigenvalues.max())
         self.c: float = float(self.eigenvalues.min())
         self.minimum: float = 0.0
-        self._sd = (self.sigma2 / (self.m * self.dimension)) ** 0.5
+        self._sd = (self.sigma2 / (real("m", self.m) * self.dimension)) ** 0.5
 
     def loss(self, w: ArrayLike) -> FloatArray:
         weights = self._weights(w)
@@ -166,9 +177,11 @@ class DataProblem(Problem):
 
     units: int  # linear functions of the features that the first layer computes for each row
 
-    def __init__(self, X: ArrayLike, y: NDArray[Any], m: int, units: int, dimension: int, seed: Seed) -> None:
-        self.X = _features(X)  # (n, p)
-        self.y = y  # (n,)
+    def __init__(
+        self, X: FloatArray, y: NDArray[Any], m: int, units: int, dimension: int, seed: Seed
+    ) -> None:
+        self.X = _frozen(X)  # (n, p)
+        self.y = _frozen(y)  # (n,)
         n, p = self.X.shape
         if len(y) != n:
             raise ValueError(f"y must hold one target for each of the {n} rows of X; got {len(y)}.")
@@ -298,7 +311,10 @@ class DataProblem(Problem):
         >>> problem.noise_at(problem.start) < 1e-20  # one block of all rows: no noise
         True
         """
-        weights = self._weights(w).reshape(1, -1)
+        weights = self._weights(w)
+        if weights.ndim > 1:
+            raise ValueError(f"w must hold {self.dimension} weights; got shape {weights.shape}.")
+        weights = weights.reshape(1, -1)
         every = np.arange(self.blocks)
         each = self.mini_batch_gradients(weights, every, np.zeros_like(every))  # (blocks, d)
         return float(self.m * np.square(each - self.gradient(weights)).sum(axis=1).mean())
@@ -321,7 +337,7 @@ class LeastSquares(DataProblem):
         self, X: ArrayLike, y: ArrayLike, m: int = 32, start: ArrayLike = 0.0, seed: Seed = 0
     ) -> None:
         features = _features(X)
-        super().__init__(features, reals("y", y), m, 1, features.shape[1], seed)
+        super().__init__(features, _targets(y), m, 1, features.shape[1], seed)
         self.start = _start(start, self.dimension)
 
     @classmethod
@@ -368,7 +384,7 @@ class LeastSquares(DataProblem):
     @cached_property
     def optimum(self) -> FloatArray:
         """The least minimizer of F, (d,)."""
-        return np.asarray(np.linalg.lstsq(self.X, self.y)[0])
+        return _frozen(np.asarray(np.linalg.lstsq(self.X, self.y)[0]))
 
     @cached_property
     def minimum(self) -> float:  # type: ignore[override]
@@ -454,7 +470,7 @@ class _Classifier(DataProblem):
         """Minimizing weights (d,), by L-BFGS; without l2 on separable data the last ones reached."""
         exact: Any = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-9}
         found = optimize.minimize(self._value, self.start, jac=True, method="L-BFGS-B", options=exact)
-        return np.asarray(found.x)
+        return _frozen(np.asarray(found.x))
 
     def _value(self, w: FloatArray) -> tuple[float, FloatArray]:
         return float(self.loss(w)), self.gradient(w)
@@ -481,7 +497,7 @@ class LogisticRegression(_Classifier):
     def __init__(
         self, X: ArrayLike, y: ArrayLike, m: int = 32, l2: float = 0.0, start: ArrayLike = 0.0, seed: Seed = 0
     ) -> None:
-        labels = reals("y", y, truth=True)
+        labels = _targets(y)
         if not np.isin(labels, (0, 1)).all():
             raise ValueError(f"y must hold the labels 0 and 1; got {shown(np.setdiff1d(labels, (0, 1))[0])}.")
         super().__init__(X, labels, m, 1, l2, start, seed)
@@ -575,16 +591,17 @@ class MLP(DataProblem):
     def __init__(self, X: ArrayLike, y: ArrayLike, hidden: int = 16, m: int = 32, seed: Seed = 0) -> None:
         features, labels = _features(X), _classes(y)
         features = np.column_stack([features, np.ones(len(features))])
-        self.hidden = count("hidden", hidden)
+        self.hidden = hidden = count("hidden", hidden)
         self.classes = int(labels.max()) + 1
         p = features.shape[1]
+        must_fit(f"a hidden layer of {hidden} units on {p} features", 8 * hidden * (p + self.classes))
         root = seed_sequence(seed)
         super().__init__(features, labels, m, hidden, hidden * p + self.classes * (hidden + 1), root)
         # Different initial units, with preactivations of about 1.
         rng = np.random.default_rng(root.spawn(1)[0])
         V = rng.standard_normal((hidden, p)) / np.sqrt(np.square(features).sum(axis=1).mean())
         U = rng.standard_normal((self.classes, hidden + 1)) / np.sqrt(hidden + 1)
-        self.start = np.concatenate([V.ravel(), U.ravel()])  # (d,)
+        self.start = _frozen(np.concatenate([V.ravel(), U.ravel()]))  # (d,)
 
     @classmethod
     def digits(cls, hidden: int = 16, m: int = 32, seed: Seed = 0) -> Self:
@@ -655,9 +672,26 @@ def _softmax_derivatives(z: FloatArray, y: NDArray[Any]) -> None:
     z[np.arange(q)[:, None], y, np.arange(rows)] -= 1
 
 
+def _frozen(array: Array) -> Array:
+    """An array of our own that nobody can write to any more."""
+    array.flags.writeable = False
+    return array
+
+
+def _floats(values: Any, kinds: str = "iuf") -> FloatArray:
+    """Numbers as floats, uncopied if they are floats; not text, None or dates, which NumPy would read too."""
+    array = np.asarray(values)
+    if array.dtype.kind == "O":  # such as a Fraction or a Decimal
+        return np.array([real("each", value) for value in array.flat]).reshape(array.shape)
+    if array.dtype.kind not in kinds or np.ma.is_masked(values):
+        raise TypeError
+    return np.asarray(array, dtype=np.float64)
+
+
 def _features(X: ArrayLike) -> FloatArray:
+    """A copy of the data, (n, p)."""
     try:
-        features = np.ascontiguousarray(X, dtype=np.float64)
+        features = np.array(_floats(X, kinds="biuf"), order="C")
     except (TypeError, ValueError):
         raise TypeError(f"X must be a table of numbers, one row for each example; got {shown(X)}.") from None
     if features.ndim != 2 or features.size == 0:
@@ -671,8 +705,13 @@ def _features(X: ArrayLike) -> FloatArray:
     return features
 
 
+def _targets(y: ArrayLike) -> FloatArray:
+    """A copy of the targets, (n,); True and False are 1 and 0."""
+    return reals("y", y, truth=True).copy()
+
+
 def _classes(y: ArrayLike) -> NDArray[np.intp]:
-    labels = reals("y", y, truth=True)
+    labels = _targets(y)
     if not ((labels >= 0) & (labels == np.floor(labels))).all():
         raise ValueError("y must hold classes numbered 0, 1, 2 and so on.")
     classes = labels.astype(np.intp)
@@ -685,17 +724,18 @@ def _classes(y: ArrayLike) -> NDArray[np.intp]:
 def _start(start: ArrayLike, dimension: int) -> FloatArray:
     """Initial weights (d,) from one number for all of them, or from d."""
     try:
-        weights = np.asarray(start, dtype=np.float64)
+        weights = _floats(start)
     except (TypeError, ValueError):
         raise TypeError(f"start must be a number or {dimension} numbers; got {shown(start)}.") from None
     if weights.shape not in ((), (dimension,)) or not np.isfinite(weights).all():
         raise ValueError(f"start must be a finite number or {dimension} finite numbers; got {shown(start)}.")
-    return np.array(np.broadcast_to(weights, (dimension,)))
+    return _frozen(np.array(np.broadcast_to(weights, (dimension,))))
 
 
 def _synthetic(rows: int, dimension: int, seed: int) -> tuple[FloatArray, FloatArray, np.random.Generator]:
     """Features (rows, d), their product with random weights of norm about 1, the generator to go on with."""
     rows, dimension = count("rows", rows, minimum=2), count("dimension", dimension)
+    must_fit(f"{rows} rows of {dimension} features", 8 * rows * dimension)
     # The partition into blocks is drawn from the seed itself.
     rng = np.random.default_rng(seed_sequence(seed).spawn(1)[0])
     X = rng.standard_normal((rows, dimension))
