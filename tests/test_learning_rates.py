@@ -1,8 +1,12 @@
 """Schedules give the steps that their formulas say."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from sgdrace import Exponential, Quadratic, simulate, train
 from sgdrace.learning_rates import (
     ConstantRate,
     DelayAdaptive,
@@ -57,6 +61,118 @@ def test_staleness_compensating_never_exceeds_eta_max_and_reaches_it_at_distance
     assert steps == pytest.approx([0.3, 0.3, 0.3, 0.01, 1e-302])
 
 
+@pytest.mark.parametrize(("C", "eta_max"), [(1e-320, 1e10), (1e308, 1e-5), (1e308, 1e308), (1e-320, 1e-320)])
+def test_staleness_compensating_knows_no_parameters_that_give_a_nan_or_no_step_at_distance_0(C, eta_max):
+    schedule = StalenessCompensating(C, eta_max)
+    with np.errstate(all="raise", over="ignore", under="ignore"):
+        steps = schedule.steps(np.zeros((2, 1)), np.array([[0.0], [1.0]]), np.ones((2, 1), bool))[:, 0]
+    assert steps.tolist() == pytest.approx([eta_max, min(C, eta_max)], rel=1e-12, abs=1e-300)
+
+
+def test_the_largest_steps_stay_finite():
+    for schedule in (DelayAdaptive(1e308, 10**12), DelayAdaptive(1e308, 2), InverseStaleness(1e308)):
+        steps = schedule.steps(STALENESS.astype(np.int32), None, USED)
+        assert np.isfinite(steps).all() and steps.max() == 1e308
+
+
+SCHEDULES = [
+    lambda number: ConstantRate(number),
+    lambda number: StalenessCompensating(number, number),
+    lambda number: InverseStaleness(number),
+    lambda number: DelayAdaptive(number, number),
+    lambda number: DropOlderThan(number, limit=np.array(3)),
+]
+
+
+@pytest.mark.parametrize("make", SCHEDULES)
+@pytest.mark.parametrize("number", [Decimal("0.5"), Fraction(1, 2), np.array(0.5), np.float32(0.5)])
+def test_any_real_number_will_do_for_a_parameter(make, number):
+    race = simulate("K-async", 4, 2, Exponential(), updates=20, replicas=3, seed=0)
+    given, plain = make(number), make(0.5)
+    assert given == plain and hash(given) == hash(plain) and repr(given) == repr(plain)
+    assert (train(Quadratic(), race, given).loss == train(Quadratic(), race, plain).loss).all()
+
+
+class Schedule:
+    """Gives what it was told to, or what a function makes of the staleness."""
+
+    needs_distance = False
+
+    def __init__(self, steps):
+        self.given = steps
+
+    def steps(self, staleness, distance_square, used):
+        return self.given(staleness) if callable(self.given) else self.given
+
+
+ALLOWED = {
+    "a number": 0.1,
+    "a whole number": 0,
+    "an array of one number": np.array(0.1),
+    "all": np.full((2, 3), 0.1),
+    "a list of lists": [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]],
+    "a column": np.full((2, 1), 0.1),
+    "a row": np.full((1, 3), 0.1, np.float32),
+}
+
+
+@pytest.mark.parametrize("steps", ALLOWED.values(), ids=ALLOWED)
+def test_a_schedule_may_give_one_number_or_an_array_that_names_both_axes(steps):
+    race = simulate("K-async", 4, 3, Exponential(), updates=5, replicas=2, seed=0)
+    everywhere = np.array(np.broadcast_to(steps, (2, 3)))
+    run, expected = (train(Quadratic(), race, Schedule(each)) for each in (steps, everywhere))
+    assert run.loss == pytest.approx(expected.loss)
+    assert run.rate == pytest.approx(np.broadcast_to(everywhere.mean(axis=1)[:, None], (2, 5)))
+
+
+REFUSED = [
+    (None, TypeError, "gave None"),
+    ("fast", TypeError, "gave 'fast'"),
+    (1j, TypeError, "gave 1j"),
+    (True, TypeError, "gave True"),
+    (Decimal("0.1"), TypeError, "gave Decimal"),
+    ([[0.1], [0.1, 0.2]], ValueError, "gave "),
+    (np.datetime64("2020-01-01"), TypeError, "gave "),
+    (np.nan, ValueError, "gave nan"),
+    (np.inf, ValueError, "gave inf"),
+    (-0.1, ValueError, "gave -0.1"),
+    (np.array([[0.1, np.nan], [0.1, 0.1]]), ValueError, r"of shape \(2, 2\)"),
+    (np.array([[0.1, 0.1], [-0.1, 0.1]]), ValueError, r"of shape \(2, 2\)"),
+    (np.array([0.1, 0.2]), ValueError, r"of shape \(2,\)"),  # along replicas or along gradients?
+    (np.array([0.1]), ValueError, r"of shape \(1,\)"),
+    (np.ones((2, 3)), ValueError, r"of shape \(2, 3\)"),
+    (np.ones((2, 2, 2)), ValueError, r"of shape \(2, 2, 2\)"),
+    (np.empty((0, 2)), ValueError, r"of shape \(0, 2\)"),
+]
+
+
+@pytest.mark.parametrize(("steps", "error", "message"), REFUSED)
+def test_what_a_schedule_must_not_give_is_refused_in_one_sentence(steps, error, message):
+    race = simulate("K-async", 4, 2, Exponential(), updates=5, replicas=2, seed=0)
+    allowed = r"finite numbers of at least 0, one or an array of shape \(2, 2\), \(2, 1\) or \(1, 2\)"
+    with pytest.raises(error, match=f"^steps must be {allowed}; Schedule .*{message}") as caught:
+        train(Quadratic(), race, Schedule(steps))
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_a_schedule_is_watched_at_every_update():
+    race = simulate("K-async", 4, 2, Exponential(), updates=50, replicas=2, seed=0)
+    with pytest.raises(ValueError, match="Schedule gave"):
+        train(Quadratic(), race, Schedule(lambda staleness: np.where(staleness < 4, 0.1, np.nan)))
+
+
+def test_a_schedule_cannot_write_to_the_race():
+    race = simulate("K-async", 4, 2, Exponential(), updates=5, replicas=2, seed=0)
+    before = race.staleness.copy()
+
+    def steps(staleness):
+        staleness += 1
+
+    with pytest.raises(ValueError, match="read-only"):
+        train(Quadratic(), race, Schedule(steps))
+    assert (race.staleness == before).all()
+
+
 def test_only_staleness_compensating_needs_distances():
     for schedule in (ConstantRate(1.0), InverseStaleness(1.0), DelayAdaptive(1.0, 2), DropOlderThan(1.0, 2)):
         assert isinstance(schedule, LearningRate)
@@ -64,6 +180,12 @@ def test_only_staleness_compensating_needs_distances():
     assert StalenessCompensating(1.0, 1.0).needs_distance
     with pytest.raises(ValueError, match="needs the distances"):
         StalenessCompensating(1.0, 1.0).steps(STALENESS, None, USED)
+
+
+class Half:
+    """Has the names of a schedule, but its steps cannot be asked for."""
+
+    needs_distance, steps = False, 0.1
 
 
 @pytest.mark.parametrize(
@@ -77,6 +199,8 @@ def test_only_staleness_compensating_needs_distances():
         (lambda: as_learning_rate(None), TypeError, "learning_rate must be a number .* got None"),
         (lambda: as_learning_rate(True), TypeError, "learning_rate must be a number .* got True"),
         (lambda: as_learning_rate(InverseStaleness), TypeError, r"such as InverseStaleness\(...\), not"),
+        (lambda: as_learning_rate(Schedule), TypeError, r"such as Schedule\(...\), not"),
+        (lambda: as_learning_rate(Half()), TypeError, "learning_rate must be a number .* got <"),
         (lambda: ConstantRate(0), ValueError, "eta must be"),
         (lambda: StalenessCompensating(0, 1), ValueError, "C must be"),
         (lambda: StalenessCompensating(1, -1), ValueError, "eta_max must be"),

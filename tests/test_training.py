@@ -7,6 +7,7 @@ import pytest
 
 from sgdrace.delays import Constant, Exponential
 from sgdrace.learning_rates import (
+    ConstantRate,
     DelayAdaptive,
     DropOlderThan,
     InverseStaleness,
@@ -127,6 +128,33 @@ def test_K_may_differ_between_replicas_and_updates():
             assert run.gradient_gap_square[1, 5] == pytest.approx(np.square(gap).sum(axis=1).mean(), rel=1e-9)
             here = problem.gradient(history[1, 5])
             assert run.gradient_square[1, 5] == pytest.approx(here @ here, rel=1e-9)
+
+
+def test_what_a_schedule_says_of_gradients_that_do_not_exist_is_ignored():
+    class Inverse:
+        needs_distance = False
+
+        def steps(self, staleness, distance_square, used):
+            with np.errstate(divide="ignore"):
+                return 0.3 / (staleness + 1)  # infinite for the staleness of -1 that stands for none
+
+    K = np.array([[1, 3, 2], [3, 1, 3]])
+    staleness = np.minimum(np.ones((2, 3, 3), int), np.arange(3)[:, None])
+    staleness[np.arange(3) >= K[:, :, None]] = -1
+    race = race_of(staleness, K)
+    run, same = train(Quadratic(), race, Inverse()), train(Quadratic(), race, InverseStaleness(0.3))
+    assert (run.loss == same.loss).all()
+    assert (run.rate == same.rate).all()
+
+
+def test_a_constant_rate_that_was_made_to_vary_is_a_schedule():
+    class Warmed(ConstantRate):
+        def steps(self, staleness, distance_square, used):
+            return self.eta / (staleness + 1)
+
+    race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=40, replicas=3, seed=2)
+    run, same = train(Quadratic(), race, Warmed(0.3)), train(Quadratic(), race, InverseStaleness(0.3))
+    assert (run.rate == same.rate).all()
 
 
 def test_sync_races_need_no_detail():

@@ -4,6 +4,7 @@ Knows staleness and distances; nothing of losses or time. A schedule gives the s
 of an update; `train` applies w ← w - (1/K) Σ_l η_l g_l. A plain number is a constant learning rate.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdrace.arguments import FloatArray, count, real, shown
+
+TINY = math.ulp(0.0)  # the smallest number above 0
 
 
 @runtime_checkable
@@ -25,8 +28,10 @@ class LearningRate(Protocol):
     def steps(
         self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
     ) -> FloatArray | float:
-        """Step sizes that broadcast to (replicas, K), for the gradients of one update of each replica.
+        """Step sizes of at least 0 for the gradients of one update of each replica.
 
+        One number for all of them, or an array (replicas, K), (replicas, 1) or (1, K). A plain list is
+        refused: with as many replicas as gradients nobody could tell which of them it goes along.
         `staleness` and `distance_square` are (replicas, K), the latter ||w_j - w_τ||² or None. Entries that
         are not `used`, because K differs between replicas, hold staleness -1 and distance 0.
         """
@@ -45,7 +50,7 @@ class ConstantRate:
     needs_distance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        real("eta", self.eta, above=0)
+        store(self, eta=real("eta", self.eta, above=0))
 
     def steps(
         self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
@@ -72,8 +77,7 @@ class StalenessCompensating:
     needs_distance: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        real("C", self.C, above=0)
-        real("eta_max", self.eta_max, above=0)
+        store(self, C=real("C", self.C, above=0), eta_max=real("eta_max", self.eta_max, above=0))
 
     def steps(
         self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
@@ -82,8 +86,8 @@ class StalenessCompensating:
         if distance_square is None:
             raise ValueError("StalenessCompensating needs the distances ||w_j - w_τ||²; got None.")
         mean = distance_square.sum(axis=1, keepdims=True) / used.sum(axis=1, keepdims=True)
-        # Written without C/0: below the distance C/eta_max the step is eta_max.
-        return np.asarray(self.C / np.maximum(mean, self.C / self.eta_max))
+        # Written without C/0: below the distance C/eta_max, here never 0 itself, the step is eta_max.
+        return np.asarray(self.eta_max / np.maximum(mean / max(self.C / self.eta_max, TINY), 1.0))
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class InverseStaleness:
     needs_distance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        real("eta", self.eta, above=0)
+        store(self, eta=real("eta", self.eta, above=0))
 
     def steps(
         self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
@@ -126,14 +130,14 @@ class DelayAdaptive:
     needs_distance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        real("eta", self.eta, above=0)
-        real("threshold", self.threshold, above=0)
+        store(self, eta=real("eta", self.eta, above=0))
+        store(self, threshold=real("threshold", self.threshold, above=0))
 
     def steps(
         self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
     ) -> FloatArray | float:
         """A step for each gradient, (replicas, K)."""
-        return np.asarray(self.eta * self.threshold / np.maximum(staleness, self.threshold))
+        return np.asarray(self.eta * (self.threshold / np.maximum(staleness, self.threshold)))
 
 
 @dataclass(frozen=True)
@@ -154,8 +158,7 @@ class DropOlderThan:
     needs_distance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        real("eta", self.eta, above=0)
-        count("limit", self.limit, minimum=0)
+        store(self, eta=real("eta", self.eta, above=0), limit=count("limit", self.limit, minimum=0))
 
     def steps(
         self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
@@ -173,7 +176,7 @@ def as_learning_rate(learning_rate: Any) -> LearningRate:
     if isinstance(learning_rate, type):
         name = learning_rate.__name__
         raise TypeError(f"learning_rate must be a schedule such as {name}(...), not the class {name} itself.")
-    if isinstance(learning_rate, LearningRate):
+    if isinstance(learning_rate, LearningRate) and callable(learning_rate.steps):
         return learning_rate
     try:
         return ConstantRate(real("learning_rate", learning_rate, above=0))
@@ -182,3 +185,47 @@ def as_learning_rate(learning_rate: Any) -> LearningRate:
             f"learning_rate must be a number above 0 or a schedule such as StalenessCompensating; "
             f"got {shown(learning_rate)}."
         ) from None
+
+
+def checked_steps(schedule: LearningRate, steps: Any, used: NDArray[np.bool_]) -> FloatArray:
+    """What a schedule has given for the gradients (replicas, K) of an update, 0 for those that are not used.
+
+    >>> checked_steps(InverseStaleness(0.6), np.array([[0.6, 0.2]]), used=np.array([[True, True]]))
+    array([[0.6, 0.2]])
+    """
+    try:
+        given = np.asarray(steps)
+    except ValueError:  # lists of different lengths
+        given = np.empty(0)
+    replicas, K = used.shape
+    numbers = given.dtype.kind in "fiu"
+    if numbers and _fits(given.shape, replicas, K):
+        if _usable(given):
+            return given
+        given = np.where(used, given, 0.0)
+        if _usable(given):
+            return given
+    raise (ValueError if numbers else TypeError)(
+        f"steps must be finite numbers of at least 0, one or an array of shape ({replicas}, {K}), "
+        f"({replicas}, 1) or (1, {K}); {type(schedule).__name__} gave {_described(steps)}."
+    )
+
+
+def _fits(shape: tuple[int, ...], replicas: int, K: int) -> bool:
+    return shape == () or (len(shape) == 2 and shape[0] in (1, replicas) and shape[1] in (1, K))
+
+
+def _usable(steps: FloatArray) -> bool:
+    # A comparison with NaN is false. The methods min and max take twice the time.
+    return bool(np.minimum.reduce(steps, axis=None) >= 0 and np.maximum.reduce(steps, axis=None) < np.inf)
+
+
+def store(frozen: Any, **checked: Any) -> None:
+    """Keep the checked values: parameters may be given as a Decimal or a NumPy integer."""
+    for name, value in checked.items():
+        object.__setattr__(frozen, name, value)
+
+
+def _described(steps: Any) -> str:
+    shape = f" of shape {steps.shape}" if isinstance(steps, np.ndarray) else ""
+    return " ".join(shown(steps).split()) + shape

@@ -680,6 +680,8 @@ def _frozen(array: Array) -> Array:
 
 def _floats(values: Any, kinds: str = "iuf") -> FloatArray:
     """Numbers as floats, uncopied if they are floats; not text, None or dates, which NumPy would read too."""
+    if type(values) is np.ndarray and values.dtype == np.float64:  # as the steps of a training are
+        return values
     array = np.asarray(values)
     if array.dtype.kind == "O":  # such as a Fraction or a Decimal
         return np.array([real("each", value) for value in array.flat]).reshape(array.shape)

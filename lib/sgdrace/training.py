@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from sgdrace.arguments import FloatArray, Seed, count, reals, seed_sequence, shown
-from sgdrace.learning_rates import ConstantRate, LearningRate, as_learning_rate
+from sgdrace.learning_rates import ConstantRate, LearningRate, as_learning_rate, checked_steps
 from sgdrace.problems import Problem, Workspace
 from sgdrace.race import Race
 
@@ -137,7 +137,7 @@ class Replay:
         self, problem: Problem, replicas: int, depth: int, learning_rate: LearningRate, seed: Seed
     ) -> None:
         self.problem, self.learning_rate = problem, learning_rate
-        self.constant = isinstance(learning_rate, ConstantRate)
+        self.constant = type(learning_rate) is ConstantRate  # not one that somebody has made to vary
         root = seed_sequence(seed)
         self.rng = np.random.default_rng(
             np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, STREAM))
@@ -203,13 +203,19 @@ class Replay:
         # Overflow on the way to infinity is no accident here: `_freeze` reports it.
         with np.errstate(over="ignore", invalid="ignore"):
             distance = self._distance_square(row) if self.learning_rate.needs_distance else None
-            steps = self.learning_rate.steps(staleness, distance, used)
+            steps = self._steps(staleness, distance, used)
             gradient = self.problem.mini_batch_gradients(
                 self.table, choice, row.ravel() if everywhere else row[used], self.work
             )
             weights = self.weights - _weighted_mean(gradient, steps, used, everywhere)
             self._freeze(weights)
         self._advance(weights, steps, distance, used)
+
+    def _steps(
+        self, staleness: NDArray[Any], distance: FloatArray | None, used: NDArray[np.bool_]
+    ) -> FloatArray | float:
+        steps = self.learning_rate.steps(staleness, distance, used)
+        return steps if self.constant else checked_steps(self.learning_rate, steps, used)
 
     def loss(self, which: Any = slice(None)) -> FloatArray:
         """F of the current version of all or some replicas, +inf where it has diverged."""
@@ -260,7 +266,7 @@ class Replay:
         if self.constant:
             return
         number, moving = used.sum(axis=1), self.diverged < 0
-        self.rates.append((np.broadcast_to(steps, used.shape) * used).sum(axis=1) / number * moving)
+        self.rates.append((steps / number[:, None] * used).sum(axis=1) * moving)
         if self.learning_rate.needs_distance and distance is not None:
             self.distances.append(np.where(moving, distance.sum(axis=1) / number, 0.0))
 
@@ -338,7 +344,9 @@ def _staleness_of(race: Race) -> Callable[[int], NDArray[Any]]:
     """The staleness (replicas, K) of update j, -1 where the update has fewer gradients."""
     staleness, K = race.staleness, np.asarray(race.K)
     if staleness is not None:
-        return lambda j: staleness[:, j]
+        shown_to_schedules = staleness.view()
+        shown_to_schedules.flags.writeable = False  # the race is the caller's
+        return lambda j: shown_to_schedules[:, j]
     if K.ndim:
         place = np.arange(K.max())
         return lambda j: np.where(place < K[:, j, None], 0, -1)
