@@ -1,9 +1,12 @@
 """Rules for K follow their formulas, and a run obeys its rule."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from sgdrace.delays import Constant, Exponential, Lomax
+from sgdrace.delays import Constant, Empirical, Exponential, Lomax, PerLearner
 from sgdrace.learning_rates import StalenessCompensating
 from sgdrace.lockstep import Lockstep
 from sgdrace.problems import MLP, LogisticRegression, Quadratic
@@ -52,9 +55,32 @@ def test_the_bound_rule_is_the_rounded_optimum_of_the_bound():
     assert rule(np.array([1e300, 1e-300]), 1.0).tolist() == [1, 64]
 
 
+def test_a_rule_keeps_a_copy_of_its_table():
+    table = np.arange(1.0, 5.0)
+    rule = BoundRule(table, eta=1, L=1, sigma2=1e-9, m=1, interval=1)
+    table[:] = -1.0
+    assert rule.runtime.tolist() == [1, 2, 3, 4]
+    with pytest.raises(ValueError, match="read-only"):
+        rule.runtime[0] = 7.0
+
+
+@pytest.mark.parametrize("number", [Decimal("0.5"), Fraction(1, 2), np.array(0.5), np.float32(0.5)])
+def test_any_real_number_will_do_for_a_parameter(number):
+    rule = BoundRule([number, 1, 2], eta=number, L=number, sigma2=number, m=np.array(2), interval=number)
+    plain = BoundRule([0.5, 1.0, 2.0], eta=0.5, L=0.5, sigma2=0.5, m=2, interval=0.5)
+    F = np.geomspace(1e-3, 1e3, 7)
+    assert repr(rule) == repr(plain)
+    assert (rule(F, 1.0) == plain(F, 1.0)).all()
+    assert repr(QuadraticRule(np.array(2), np.int8(16))) == "QuadraticRule(K_0=2, P=16)"
+    assert repr(SqrtRule(np.array(2))) == "SqrtRule(K_0=2)"
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
+        (lambda: SqrtRule(10**400), ValueError, "K_0 must be a finite number; got inf"),
+        (lambda: QuadraticRule(1, 10**400), ValueError, "P must be a finite number; got inf"),
+        (lambda: BoundRule([1.0], 1, 1, 1, 10**400, 1), ValueError, "m must be a finite number; got inf"),
         (lambda: SqrtRule(0), ValueError, "K_0 must be at least 1; got 0"),
         (lambda: SqrtRule(1.5), TypeError, "K_0 must be a whole number"),
         (lambda: QuadraticRule(16, 16), ValueError, "K_0 must be between 1 and 15; got 16"),
@@ -175,6 +201,87 @@ def test_until_lets_every_replica_reach_the_time():
     assert run.updates[:-1].tolist() == list(range(0, run.updates[-1], 7))
 
 
+class Still:
+    """A law of mini-batches that take no time."""
+
+    def sample(self, rng, size):
+        return np.zeros(size)
+
+
+@pytest.mark.parametrize("variant", ["K-sync", "K-batch-sync", "K-async", "K-batch-async"])
+def test_a_run_until_a_time_that_never_comes_is_refused(variant, monkeypatch):
+    monkeypatch.setattr("sgdrace.synchrony.STANDSTILL", 500)
+    with pytest.raises(ValueError, match="no time passed during 500 updates; use positive times, or give"):
+        train_adaptively(Quadratic(), variant, 4, Still(), SqrtRule(1), until=1.0)
+    run = train_adaptively(Quadratic(), variant, 4, Still(), SqrtRule(1), updates=600)
+    assert run.end == 0
+
+
+@pytest.mark.parametrize("variant", ["K-sync", "K-batch-sync", "K-async", "K-batch-async"])
+def test_a_law_whose_times_are_mostly_0_lets_time_pass(variant):
+    run = train_adaptively(Quadratic(), variant, 4, Empirical([0, 0, 0, 1]), SqrtRule(1), until=5.0)
+    assert run.end == 5
+    assert run.updates[-1] > 10
+
+
+def test_an_interval_too_small_to_count_lets_K_follow_the_loss_at_every_update():
+    tiny, small = (
+        train_adaptively(Quadratic(), "K-sync", 8, Exponential(), SqrtRule(1), updates=60, interval=interval)
+        for interval in (1e-320, 1e-12)
+    )
+    assert (tiny.K == small.K).all()
+    assert len(np.unique(tiny.K)) > 3
+
+
+def test_K_may_be_a_list_of_numbers():
+    run = train_adaptively(
+        Quadratic(), "K-sync", 4, Constant(), lambda excess, first: [2] * excess.size, updates=2, replicas=3
+    )
+    assert (run.K == 2).all()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [None, "a", ["a"], 1j, [1j], True, [True], [None], [np.nan], 2.0, [[1.0]], [1.0, 2.0], [[1], [1, 2]], {}],
+)
+def test_a_rule_must_give_a_number_for_each_replica(asked):
+    with pytest.raises(ValueError, match=r"rule must give a number for each of 1 replicas; got .*\.$"):
+        train_adaptively(Quadratic(), "K-sync", 4, Constant(), lambda excess, first: asked, updates=2)
+
+
+@pytest.mark.parametrize(
+    "length", [{"updates": 10**12}, {"updates": 10**400}, {"until": 1e12}, {"until": 1e300}]
+)
+def test_a_run_that_no_memory_can_hold_is_refused_before_it_starts(length):
+    law = PerLearner(Exponential(), factors=[1, 1, 1, 2])
+    for delay in (Exponential(), law):
+        with pytest.raises(
+            ValueError, match=r"updates of 2 replicas would take more than 16 GiB, which hold"
+        ):
+            train_adaptively(Quadratic(), "K-sync", 4, delay, SqrtRule(1), replicas=2, **length)
+
+
+def test_a_run_that_outgrows_memory_ends_in_a_sentence(monkeypatch):
+    monkeypatch.setattr("sgdrace.memory.LARGEST", 2**16)
+    with pytest.raises(ValueError, match=r"updates of 1 replicas would take more than .*, or a larger every"):
+        train_adaptively(Quadratic(), "K-sync", 4, Still(), SqrtRule(1), until=1.0)
+
+
+def test_the_bound_on_the_number_of_updates_refuses_no_run_that_fits(monkeypatch):
+    # So little memory that the run just fits: what is expected at the least must be less than what comes.
+    for variant in ("K-sync", "K-batch-sync", "K-async", "K-batch-async"):
+        setting = (Quadratic(), variant, 4, Exponential(), always(4), 0.1)
+        run = train_adaptively(*setting, until=100.0)
+        monkeypatch.setattr("sgdrace.memory.LARGEST", 1000 + 400 * int(run.updates[-1]))
+        assert train_adaptively(*setting, until=100.0).updates[-1] == run.updates[-1]
+        monkeypatch.undo()
+
+
+def test_times_whose_sum_is_no_longer_finite_are_refused():
+    with pytest.raises(ValueError, match=r"the times of Lomax.* are too large"):
+        train_adaptively(Quadratic(), "K-batch-sync", 2, Lomax(3e-3), always(2), updates=50, seed=1)
+
+
 def test_the_same_seed_gives_the_same_run():
     one, same, other = (
         train_adaptively(LOGISTIC, "K-batch-async", 4, Exponential(), SqrtRule(1), updates=50, seed=seed)
@@ -261,6 +368,12 @@ def test_fixed_K_of_1_is_better_at_first_and_worse_in_the_end():
         ({"every": 0}, ValueError, "every must be at least 1; got 0"),
         ({"K_max": 5}, ValueError, "K must be between 1 and P = 4; got 5"),
         ({"K_max": 0}, ValueError, "K_max must be at least 1; got 0"),
+        ({"replicas": 10**12}, ValueError, "1000000000000 replicas of 4 learners would take 149011 GiB"),
+        ({"P": 10**12}, ValueError, "1 replicas of 1000000000000 learners would take"),
+        ({"gradients": "no"}, TypeError, "gradients must be True or False; got 'no'"),
+        ({"progress": np.ones(2)}, TypeError, "progress must be True or False; got array"),
+        ({"delay": PerLearner([Constant()] * 3)}, ValueError, "describes 3 learners, but P is 4"),
+        ({"problem": Quadratic(start=1e200)}, ValueError, "loss of Quadratic.* at the start .* got inf"),
         ({"minimum": np.nan}, ValueError, "minimum must be"),
         ({"minimum": 100.0}, ValueError, "loss at the start must be above the minimum 100 .* it is 0.5"),
         (

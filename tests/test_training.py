@@ -1,6 +1,10 @@
 """Training replays a race exactly, and does to the error what the mathematics says."""
 
 import dataclasses
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -14,13 +18,14 @@ from sgdrace.learning_rates import (
     StalenessCompensating,
     as_learning_rate,
 )
-from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Quadratic, SoftmaxRegression
+from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Problem, Quadratic, SoftmaxRegression
 from sgdrace.race import Race, simulate
 from sgdrace.theory import estimate_gamma
 from sgdrace.training import STREAM, Training, train
 
 X = np.random.default_rng(3).standard_normal((50, 3))
 CLASSES = np.arange(50) % 3
+FINE = simulate("K-async", 4, 2, Exponential(), updates=3, seed=0)
 
 
 def race_of(staleness, K=None, time=None, variant="K-async"):
@@ -122,7 +127,7 @@ def test_K_may_differ_between_replicas_and_updates():
             run = train(problem, race, schedule, seed=3, gradients=True)
             history = plain_loop(problem, race, schedule, seed=3)
             assert run.weights == pytest.approx(history[:, -1], rel=1e-12, abs=1e-12)
-            assert run.K is K
+            assert (run.K == K).all() and not np.shares_memory(run.K, K)
             stale = history[1, 5 - staleness[1, 5][: K[1, 5]]]
             gap = problem.gradient(history[1, 5]) - problem.gradient(stale)
             assert run.gradient_gap_square[1, 5] == pytest.approx(np.square(gap).sum(axis=1).mean(), rel=1e-9)
@@ -379,8 +384,132 @@ def test_an_enormous_ring_of_past_weights_is_refused():
         train(Quadratic(np.ones(1_000_000)), race)
 
 
+def test_a_run_whose_records_no_memory_can_hold_is_refused_before_it_starts(monkeypatch):
+    race, problem = race_of(np.zeros((3, 200, 2))), Quadratic()
+    monkeypatch.setattr("sgdrace.memory.LARGEST", 40_000)
+    train(problem, race)  # 100 records
+    for more in ({"gradients": True}, {"every": 1}, {"learning_rate": StalenessCompensating(1.0, 1.0)}):
+        with pytest.raises(
+            ValueError, match=r"^200 updates of 3 replicas would take more than .* larger every"
+        ):
+            train(problem, race, **more)
+    with pytest.raises(ValueError, match=r"200 updates of 3 replicas .* which hold about 0; use fewer"):
+        train(Quadratic(np.ones(1000)), race)  # the gradients of one update
+
+
+@pytest.mark.parametrize("length", ["train(Quadratic(), race)", "train_adaptively(*setting, until=1e6)"])
+def test_a_long_run_can_be_interrupted(length):
+    # A generous deadline: one that listens takes well under a second.
+    code = f"""
+from sgdrace import *
+race = simulate("K-async", 8, 2, Exponential(), updates=1_000_000, seed=0)
+setting = (Quadratic(), "K-async", 8, Exponential(), SqrtRule(1))
+print("begun", flush=True)
+{length}
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout.readline() == "begun\n"
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGINT
+    assert error.rstrip().endswith("KeyboardInterrupt")
+
+
+# --- problems of one's own
+
+
+class Bowl(Problem):
+    """F(w) = ½||w||² without noise; any part can be replaced by another one."""
+
+    dimension, m, start = 2, 1, np.ones(2)
+
+    def __init__(self, **parts):
+        vars(self).update(parts)
+
+    def loss(self, w):
+        return np.vecdot(w, w) / 2
+
+    def gradient(self, w):
+        return w
+
+    def draw(self, rng, size):
+        return np.zeros(size)
+
+    def mini_batch_gradients(self, w, choice, row=None, work=None):
+        return w[row]
+
+
+def test_a_problem_of_ones_own_trains_like_ours():
+    own, ours = (train(problem, FINE, 0.1, gradients=True) for problem in (Bowl(), Quadratic([1, 1], 0.0)))
+    assert own.loss == pytest.approx(ours.loss)
+    assert own.gradient_gap_square == pytest.approx(ours.gradient_gap_square)
+    listed = train(Bowl(start=[1, 1], mini_batch_gradients=lambda w, c, row, work: w[row].astype("f4")), FINE)
+    assert listed.loss == pytest.approx(ours.loss, rel=1e-6)
+
+
+def test_a_loss_that_is_a_part_of_the_weights_leaves_them_alone_when_it_diverges():
+    run = train(Bowl(loss=lambda w: np.asarray(w)[..., 0]), FINE, 1e30)
+    assert (run.diverged == 1).all()
+    assert run.weights.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("part", ["loss", "gradient", "mini_batch_gradients"])
+def test_a_problem_cannot_write_to_the_weights(part):
+    def writes(w, *rest):
+        w[...] = 0.0
+
+    with pytest.raises(ValueError, match="read-only"):
+        train(Bowl(**{part: writes}), FINE, gradients=True)
+
+
+def of(value):
+    return lambda *arguments: value
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "message"),
+    [
+        ({"dimension": None}, TypeError, "dimension of Bowl must be a whole number"),
+        ({"dimension": 0}, ValueError, "dimension of Bowl must be at least 1; got 0"),
+        ({"start": None}, TypeError, "start of Bowl must hold 2 weights; got None"),
+        ({"start": ["a", "b"]}, TypeError, "start of Bowl must hold 2 weights"),
+        ({"start": np.ones(3)}, ValueError, "start of Bowl must hold 2 finite weights"),
+        ({"start": np.full(2, np.nan)}, ValueError, "start of Bowl must hold 2 finite weights"),
+        ({"loss": of(None)}, ValueError, r"loss of Bowl.* numbers of shape \(1,\); it gave None"),
+        ({"loss": of(1.0)}, ValueError, r"loss of Bowl.* numbers of shape \(1,\); it gave 1.0"),
+        ({"loss": of(np.ones(7))}, ValueError, r"loss of Bowl.* it gave an array of shape \(7,\)"),
+        ({"loss": of(np.array(["a"]))}, ValueError, "loss of Bowl.* must give an array of numbers"),
+        ({"loss": of(np.full(1, np.nan))}, ValueError, "loss of Bowl.* gives NaN at the start"),
+        ({"gradient": of(np.ones(3))}, ValueError, r"gradient of Bowl.* of shape \(1, 2\); it gave"),
+        ({"gradient": of(np.full((1, 2), np.nan))}, ValueError, "gradient of Bowl.* gives NaN at the start"),
+        ({"draw": of(None)}, ValueError, "draw of Bowl.* an array of 2 mini-batches .* it gave None"),
+        ({"draw": of(np.zeros(3))}, ValueError, r"draw of Bowl.* array of 2 .* shape \(3,\)"),
+        ({"mini_batch_gradients": of(None)}, ValueError, r"mini_batch_gradients of Bowl.* \(2, 2\); it gave"),
+        ({"mini_batch_gradients": of(np.ones((2, 1)))}, ValueError, r"\(2, 2\); it gave .* shape \(2, 1\)"),
+        ({"mini_batch_gradients": of(np.ones((2, 2), complex))}, ValueError, "array of numbers"),
+        ({"mini_batch_gradients": of(np.full((2, 2), np.nan))}, ValueError, "gives NaN at the start"),
+    ],
+)
+def test_what_a_problem_of_ones_own_must_not_give_is_refused_in_one_sentence(parts, error, message):
+    with pytest.raises(error, match=message) as caught:
+        train(Bowl(**parts), FINE, gradients=True)
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_a_constant_of_ones_own_must_be_a_number():
+    with pytest.raises(TypeError, match=r"the constant minimum of Bowl.* must be a number; got 'low'"):
+        Bowl(minimum="low").known("minimum")
+
+
+# --- wrong calls
+
 ASYNC = simulate("K-async", 4, 2, Exponential(), updates=3, detail=False, seed=0)
-FINE = simulate("K-async", 4, 2, Exponential(), updates=3, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -392,6 +521,17 @@ FINE = simulate("K-async", 4, 2, Exponential(), updates=3, seed=0)
         (lambda: train(Quadratic(), FINE, 0), ValueError, "learning_rate must be"),
         (lambda: train(Quadratic(), FINE, every=0), ValueError, "every must be at least 1; got 0"),
         (lambda: train(Quadratic(), FINE, seed=-1), ValueError, "seed must be"),
+        (lambda: train(Quadratic(), FINE, gradients="no"), TypeError, "gradients must be True or False; got"),
+        (
+            lambda: train(Quadratic(), FINE, gradients=np.ones(2)),
+            TypeError,
+            "gradients must be True or False",
+        ),
+        (
+            lambda: train(Quadratic(), FINE, progress=None),
+            TypeError,
+            "progress must be True or False; got None",
+        ),
         (
             lambda: train(Quadratic(), race_of(np.ones((1, 3, 1)))),
             ValueError,

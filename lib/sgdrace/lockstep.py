@@ -9,12 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgdrace.arguments import FloatArray, IntArray, Seed, count, generator, variant_P_K
+from sgdrace.arguments import FloatArray, IntArray, Seed, count, generator, shown, variant_P_K
 from sgdrace.delays import Law, law_of_learners
 from sgdrace.events import Learners, earliest
+from sgdrace.memory import must_fit
 from sgdrace.streams import FreshTimes, Source
 
 BoolArray = NDArray[np.bool_]
+
+BYTES = 40  # that a learner takes, and a push, in one replica, with what is needed on the way
 
 
 class LockstepUpdate(NamedTuple):
@@ -46,8 +49,11 @@ class Lockstep:
     ) -> None:
         self.variant, self.P, _ = variant_P_K(variant, P, 1)
         self.replicas = count("replicas", replicas)
-        law = law_of_learners(delay, self.P)
-        self.source = source or FreshTimes(law, generator(seed))
+        self.law = law_of_learners(delay, self.P)
+        must_fit(f"{self.replicas} replicas of {self.P} learners", BYTES * self.replicas * self.P)
+        if source is not None and not callable(getattr(source, "begin", None)):
+            raise TypeError(f"source must be a source of times such as CommonTimes; got {shown(source)}.")
+        self.source = FreshTimes(self.law, generator(seed)) if source is None else source
         self.updates = 0
         self.row = np.arange(self.replicas)
         self.version = np.zeros((self.replicas, self.P), np.int32)  # of the model each learner works from
@@ -69,6 +75,10 @@ class Lockstep:
         )
         if self.variant.endswith("-sync"):
             waiting[:] = True
+        if not np.isfinite(pushes.time).all():
+            raise ValueError(
+                f"the times of {self.law!r} are too large: their sum is no longer a finite number."
+            )
         self.updates += 1
         self._restart(waiting, pushes.time, self.updates)
         return pushes
@@ -106,7 +116,8 @@ class Lockstep:
     def _restart(self, who: BoolArray, now: FloatArray, version: int) -> None:
         """These learners (replicas, P) start a mini-batch now, from this version of the model."""
         row, learner = np.nonzero(who)
-        self.finish[row, learner] = now[row] + self.source.begin(row, learner)
+        with np.errstate(over="ignore"):  # what overflows is refused when it is pushed
+            self.finish[row, learner] = now[row] + self.source.begin(row, learner)
         self.version[row, learner] = version
 
     def _checked(self, K: ArrayLike) -> IntArray:
@@ -116,8 +127,9 @@ class Lockstep:
             counts = np.empty(0)
         if counts.dtype.kind not in "iu" or counts.shape not in ((), (self.replicas,)):
             raise TypeError(
-                f"K must be a whole number, or one for each of {self.replicas} replicas; got {K!r}."
+                f"K must be a whole number, or one for each of {self.replicas} replicas; got {shown(K)}."
             )
         for extreme in (counts.min(), counts.max()):
             variant_P_K(self.variant, self.P, int(extreme))
+            must_fit(f"{extreme} pushes of {self.replicas} replicas", BYTES * self.replicas * int(extreme))
         return np.broadcast_to(counts, self.replicas).astype(np.intp)

@@ -640,6 +640,26 @@ class MLP(DataProblem):
         z *= slope
 
 
+def as_problem(problem: Any) -> Problem:
+    """A problem with what training relies on, which one's own may lack.
+
+    >>> as_problem(Quadratic())
+    Quadratic(dimension 1, m = 1)
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem such as Quadratic(); got {shown(problem)}.")
+    name = type(problem).__name__
+    d = count(f"dimension of {name}", getattr(problem, "dimension", None))
+    start = getattr(problem, "start", None)
+    try:
+        weights = _floats(start)
+    except (TypeError, ValueError):
+        raise TypeError(f"start of {name} must hold {d} weights; got {shown(start)}.") from None
+    if weights.shape != (d,) or not np.isfinite(weights).all():
+        raise ValueError(f"start of {name} must hold {d} finite weights; got {shown(start)}.")
+    return problem
+
+
 def _products(left: FloatArray, right: list[FloatArray], ends: NDArray[Any], out: FloatArray) -> None:
     """Multiply each group of rows by the matrix of its block: group b ends before row ends[b]."""
     begin = 0

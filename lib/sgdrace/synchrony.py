@@ -15,12 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from sgdrace.arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, variant_P_K
-from sgdrace.delays import Law
-from sgdrace.learning_rates import LearningRate, as_learning_rate
+from sgdrace.delays import Law, PerLearner
+from sgdrace.learning_rates import LearningRate, as_learning_rate, store
 from sgdrace.lockstep import Lockstep
-from sgdrace.problems import Problem
+from sgdrace.problems import Problem, as_problem
 from sgdrace.theory.adasync import adasync_K, quadratic_rule, square_root_rule, whole_K
-from sgdrace.training import Records, Replay, Training
+from sgdrace.training import Records, Replay, Training, flag
+
+# Updates during which no time passes, after which a run until some time is refused. A law that lets time pass
+# in only one update of a thousand gets there once in 5·10^8 standstills.
+STANDSTILL = 20_000
 
 
 @runtime_checkable
@@ -45,7 +49,8 @@ class SqrtRule:
     K_0: int
 
     def __post_init__(self) -> None:
-        count("K_0", self.K_0)
+        store(self, K_0=count("K_0", self.K_0))
+        real("K_0", self.K_0)  # not beyond the range of floats
 
     def __call__(self, excess: FloatArray, first: float) -> FloatArray:
         return np.asarray(square_root_rule(self.K_0, first, excess))
@@ -65,8 +70,9 @@ class QuadraticRule:
     P: int
 
     def __post_init__(self) -> None:
-        count("P", self.P, minimum=2)
-        count("K_0", self.K_0, maximum=self.P - 1)
+        store(self, P=count("P", self.P, minimum=2))
+        store(self, K_0=count("K_0", self.K_0, maximum=self.P - 1))
+        real("P", self.P)
 
     def __call__(self, excess: FloatArray, first: float) -> FloatArray:
         return np.asarray(quadratic_rule(self.K_0, first, excess, self.P))
@@ -92,11 +98,13 @@ class BoundRule:
     interval: float
 
     def __post_init__(self) -> None:
-        reals("runtime", self.runtime, above=0)
+        table = reals("runtime", self.runtime, above=0).copy()
+        table.flags.writeable = False
+        store(self, runtime=table)
         for name in ("eta", "L", "interval"):
-            real(name, getattr(self, name), above=0)
-        real("sigma2", self.sigma2, above=0, closed=True)
-        count("m", self.m)
+            store(self, **{name: real(name, getattr(self, name), above=0)})
+        store(self, sigma2=real("sigma2", self.sigma2, above=0, closed=True), m=count("m", self.m))
+        real("m", self.m)
 
     def __call__(self, excess: FloatArray, first: float) -> FloatArray:
         constants = {"time": self.interval, "eta": self.eta, "L": self.L, "sigma2": self.sigma2, "m": self.m}
@@ -134,8 +142,7 @@ def train_adaptively(
     >>> run.K[0, 0], bool(run.K[0, -1] > 1), run.end >= 50
     (np.int64(1), True, True)
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem such as Quadratic(); got {shown(problem)}.")
+    problem = as_problem(problem)
     variant, P, _ = variant_P_K(variant, P, 1)
     choose = _Choice(problem, rule, variant, P, K_max, minimum)
     interval, every = real("interval", interval, above=0), count("every", every)
@@ -143,19 +150,29 @@ def train_adaptively(
     root = seed_sequence(seed)
     race = Lockstep(variant, P, delay, replicas, root)
     replay = Replay(problem, race.replicas, 1, as_learning_rate(learning_rate), root)
-    records = Records(replay, gradients)
+    records = Records(replay, flag("gradients", gradients), every, with_K=True)
+    records.must_hold(_fewest(until, race, choose.K_max) if last is None else last, choose.K_max)
+    room = records.room(choose.K_max)
 
     time = np.zeros(race.replicas)
     next_choice = np.zeros(race.replicas)
     K = np.ones(race.replicas, np.int64)
+    moved = 0  # the last update before which some time had passed
     history: list[NDArray[np.int64]] = []  # (replicas,) each
-    for j in _counted(last, progress):
+    for j in _counted(last, flag("progress", progress)):
         if time.min() >= end:
             break
+        if j == room:
+            records.must_hold(j + 1, choose.K_max)
+        if last is None and j - moved > STANDSTILL:
+            raise ValueError(
+                f"nearly all mini-batch times are 0: no time passed during {STANDSTILL} updates; "
+                f"use positive times, or give updates instead of until."
+            )
         due = time >= next_choice
         if due.any():
             K[due] = choose(replay.loss(due))
-        next_choice[due] = (np.floor(time[due] / interval) + 1) * interval
+        next_choice[due] = _after(time[due], interval)
         history.append(K.copy())
         step = race.update(K)
         # Every version that some learner still works from must stay, up to the one made now.
@@ -163,6 +180,8 @@ def train_adaptively(
         if j % every == 0:
             records.add(time, step.staleness)
         replay.update(step.staleness)
+        if (step.time > time).any():
+            moved = j
         time = step.time
     records.add(time)
     return records.training(np.stack(history, axis=1))
@@ -179,7 +198,9 @@ class _Choice:
         self.rule = rule
         self.K_max = P if K_max is None else variant_P_K(variant, P, count("K_max", K_max))[2]
         self.minimum = problem.known("minimum") if minimum is None else real("minimum", minimum)
-        self.first = float(problem.loss(problem.start)) - self.minimum
+        with np.errstate(over="ignore", invalid="ignore"):
+            start = problem.loss(problem.start)
+        self.first = real(f"the loss of {problem!r} at the start", start) - self.minimum
         if not self.first > 0:
             raise ValueError(
                 f"the loss at the start must be above the minimum {self.minimum:g} for a rule to go by; "
@@ -195,9 +216,15 @@ class _Choice:
         return np.asarray(whole_K(np.clip(K, 1, self.K_max), self.K_max))
 
     def _asked(self, excess: FloatArray) -> FloatArray:
-        K = np.asarray(self.rule(excess, self.first), dtype=np.float64)
-        if K.shape != excess.shape or np.isnan(K).any():
-            raise ValueError(f"rule must give a number for each of {excess.size} replicas; got {shown(K)}.")
+        asked = self.rule(excess, self.first)
+        try:
+            K = np.asarray(asked)
+        except ValueError:  # lists of different lengths
+            K = np.empty(0)
+        if K.shape != excess.shape or K.dtype.kind not in "fiu" or np.isnan(K).any():
+            raise ValueError(
+                f"rule must give a number for each of {excess.size} replicas; got {shown(asked)}."
+            )
         return K
 
 
@@ -208,6 +235,26 @@ def _stop(updates: int | None, until: float | None) -> tuple[int | None, float]:
     if until is None:
         return count("updates", updates), math.inf
     return None, real("until", until, above=0)
+
+
+def _fewest(until: float | None, race: Lockstep, K: int) -> float:
+    """About how many updates a run makes until this time at the least; 0 if the law does not say.
+
+    An update needs K mini-batches, or waits for some of P learners, and somebody is always at work. So on
+    average it does not take longer than max(K, P) mini-batches one after the other.
+    """
+    try:
+        mean = race.law.means.max() if isinstance(race.law, PerLearner) else race.law.mean
+    except TypeError:  # a law of somebody's own need not have a mean
+        return 0.0
+    return (until or 0.0) / (max(K, race.P) * mean)
+
+
+def _after(time: FloatArray, interval: float) -> FloatArray:
+    """The next multiples of the interval, or `time` itself where the interval is too small to count."""
+    with np.errstate(over="ignore"):
+        number = np.floor(time / interval) + 1
+    return np.where(np.isfinite(number), number * interval, time)
 
 
 def _counted(last: int | None, progress: bool) -> Iterator[int]:

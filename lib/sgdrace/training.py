@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
+from sgdrace import memory
 from sgdrace.arguments import FloatArray, Seed, count, reals, seed_sequence, shown
 from sgdrace.learning_rates import ConstantRate, LearningRate, as_learning_rate, checked_steps
-from sgdrace.problems import Problem, Workspace
+from sgdrace.problems import Problem, Workspace, as_problem
 from sgdrace.race import Race
 
 # A replica has diverged when ||w|| exceeds this many times max(1, ||w_0||), or its loss is not finite.
@@ -23,6 +24,9 @@ DIVERGED = 1e12
 
 # Past weights may take at most so many bytes (2 GiB).
 RING_LIMIT = 2**31
+
+COLUMN = 112  # bytes of an array besides its numbers
+GRADIENTS = 4  # arrays as large as all gradients of an update that are needed at a time
 
 # Keeps the noise of training apart from the delays of a race that was given the same seed.
 STREAM = 0xFFFFF5D6  # far above the number of any replica or block
@@ -114,20 +118,22 @@ def train(
     >>> run.loss.shape, bool(run.loss[:, -1].mean() < 0.01)
     ((10, 5), True)
     """
-    _check(problem, race)
+    problem = as_problem(problem)
+    _check(race)
     replicas, updates = race.time.shape
     every = -(-updates // 100) if every is None else count("every", every)
     staleness_of = _staleness_of(race)
     depth = 1 if race.staleness is None else int(race.staleness.max()) + 1
     replay = Replay(problem, replicas, depth, as_learning_rate(learning_rate), seed)
-    records = Records(replay, gradients)
-    for j in tqdm(range(updates), unit=" updates", disable=not progress):
+    records = Records(replay, flag("gradients", gradients), every)
+    records.must_hold(updates, int(np.max(race.K)))
+    for j in tqdm(range(updates), unit=" updates", disable=not flag("progress", progress)):
         staleness = staleness_of(j)  # (replicas, K)
         if j % every == 0:
             records.add(race.time[:, j - 1] if j else np.zeros(replicas), staleness)
         replay.update(staleness)
     records.add(race.time[:, -1])
-    return records.training(race.K)
+    return records.training(np.array(race.K) if np.ndim(race.K) else race.K)
 
 
 class Replay:
@@ -144,23 +150,25 @@ class Replay:
         )
         self.work = Workspace()
         self.version = 0
-        self.ring = np.broadcast_to(problem.start, (1, replicas, problem.dimension))  # (depth, replicas, d)
+        start = np.asarray(problem.start, dtype=np.float64)
+        self.ring = np.broadcast_to(start, (1, replicas, problem.dimension))  # (depth, replicas, d)
         self.reserve(depth)
         self.replica = np.arange(replicas)[:, None]  # (replicas, 1)
         self.diverged = np.full(replicas, -1, np.int64)  # (replicas,)
-        self.limit = (DIVERGED * max(1.0, float(np.linalg.norm(problem.start)))) ** 2
+        with np.errstate(over="ignore"):
+            self.limit = np.square(DIVERGED * max(1.0, float(np.linalg.norm(start))))
         self.rates: list[FloatArray] = []  # (replicas,) each
         self.distances: list[FloatArray] = []  # (replicas,) each
 
     @property
     def weights(self) -> FloatArray:
-        """The current version, (replicas, d)."""
-        return np.asarray(self.ring[self.version % len(self.ring)])
+        """The current version, (replicas, d), to be read only: a problem of somebody's own gets to see it."""
+        return np.asarray(_read_only(self.ring[self.version % len(self.ring)]))
 
     @property
     def table(self) -> FloatArray:
-        """All versions that are still there, (depth·replicas, d)."""
-        return self.ring.reshape(-1, self.problem.dimension)
+        """All versions that are still there, (depth·replicas, d), to be read only."""
+        return np.asarray(_read_only(self.ring.reshape(-1, self.problem.dimension)))
 
     def reserve(self, depth: int) -> None:
         """Make more room, for staleness up to depth - 1; versions that are still there stay."""
@@ -199,13 +207,17 @@ class Replay:
             return
         everywhere = bool(used.all())
         row = self.rows(staleness)
-        choice = self.problem.draw(self.rng, row.size if everywhere else int(used.sum()))
+        choice = self._draw(row.size if everywhere else int(used.sum()))
         # Overflow on the way to infinity is no accident here: `_freeze` reports it.
         with np.errstate(over="ignore", invalid="ignore"):
             distance = self._distance_square(row) if self.learning_rate.needs_distance else None
             steps = self._steps(staleness, distance, used)
-            gradient = self.problem.mini_batch_gradients(
-                self.table, choice, row.ravel() if everywhere else row[used], self.work
+            gradient = self._given(
+                "mini_batch_gradients",
+                self.problem.mini_batch_gradients(
+                    self.table, choice, row.ravel() if everywhere else row[used], self.work
+                ),
+                (len(choice), self.problem.dimension),
             )
             weights = self.weights - _weighted_mean(gradient, steps, used, everywhere)
             self._freeze(weights)
@@ -220,7 +232,9 @@ class Replay:
     def loss(self, which: Any = slice(None)) -> FloatArray:
         """F of the current version of all or some replicas, +inf where it has diverged."""
         with np.errstate(over="ignore", invalid="ignore"):
-            loss = self.problem.loss(self.weights[which])
+            weights = self.weights[which]
+            # A copy, because somebody's own loss may be a part of the weights.
+            loss = self._given("loss", self.problem.loss(weights), weights.shape[:1]).copy()
         replica = self.replica[which, 0]
         lost = ~np.isfinite(loss)
         self.diverged[replica[lost & (self.diverged[replica] < 0)]] = self.version
@@ -231,13 +245,36 @@ class Replay:
         """||∇F(w_j)||² and the mean over K of ||∇F(w_j) - ∇F(w_τ)||², both (replicas,)."""
         used = staleness >= 0
         with np.errstate(over="ignore", invalid="ignore"):
-            here = self.problem.gradient(self.weights)
-            there = self.problem.gradient(self.table[self.rows(staleness)])  # (replicas, K, d)
+            now, old = self.weights, self.table[self.rows(staleness)]
+            here = self._given("gradient", self.problem.gradient(now), now.shape)
+            there = self._given("gradient", self.problem.gradient(old), old.shape)  # (replicas, K, d)
             gap = np.square(here[:, None] - there).sum(axis=2)
             square, gap_square = np.vecdot(here, here), gap.sum(axis=1) / used.sum(axis=1)
         for values in (square, gap_square):
             values[(self.diverged >= 0) | ~np.isfinite(values)] = np.inf
         return square, gap_square
+
+    def _draw(self, size: int) -> NDArray[Any]:
+        choice = self.problem.draw(self.rng, size)
+        if not isinstance(choice, np.ndarray) or choice.shape[:1] != (size,):
+            raise ValueError(
+                f"draw of {self.problem!r} must give an array of {size} mini-batches along its first axis; "
+                f"it gave {_described(choice)}."
+            )
+        return choice
+
+    def _given(self, method: str, values: Any, shape: tuple[int, ...]) -> FloatArray:
+        """What a method of the problem has given, if it is what was asked for."""
+        array = np.asarray(values) if np.isscalar(values) or isinstance(values, np.ndarray) else np.empty(0)
+        if array.shape != shape or array.dtype.kind not in "fiu":
+            raise ValueError(
+                f"{method} of {self.problem!r} must give an array of numbers of shape {shape}; "
+                f"it gave {_described(values)}."
+            )
+        # Later on a NaN comes from overflow, and counts as divergence; at the start it is no number at all.
+        if self.version == 0 and np.isnan(array).any():
+            raise ValueError(f"{method} of {self.problem!r} gives NaN at the start.")
+        return np.asarray(array, dtype=np.float64)
 
     def _distance_square(self, row: NDArray[np.intp]) -> FloatArray:
         """||w_j - w_τ||² of each gradient, (replicas, K), 0 where there is none."""
@@ -274,8 +311,8 @@ class Replay:
 class Records:
     """What a run has shown so far; `training` puts it together."""
 
-    def __init__(self, replay: Replay, gradients: bool) -> None:
-        self.replay, self.gradients = replay, gradients
+    def __init__(self, replay: Replay, gradients: bool, every: int, with_K: bool = False) -> None:
+        self.replay, self.gradients, self.every, self.with_K = replay, gradients, every, with_K
         self.updates: list[int] = []
         self.time: list[FloatArray] = []  # (replicas,) each, as the others
         self.loss: list[FloatArray] = []
@@ -291,6 +328,27 @@ class Records:
             square, gap = self.replay.gradient_squares(staleness)
             self.square.append(square)
             self.gap.append(gap)
+
+    def must_hold(self, updates: float, K: int) -> None:
+        """Refuse a run of so many updates, of up to K gradients each, whose records no memory can hold."""
+        if updates > (room := self.room(K)):
+            replicas = len(self.replay.diverged)
+            raise ValueError(
+                f"{min(updates, 10**300):.3g} updates of {replicas} replicas would take more than "
+                f"{memory.LARGEST / 2**30:.0f} GiB, which hold about {room}; "
+                f"use fewer replicas or updates, or a larger every."
+            )
+
+    def room(self, K: int) -> int:
+        """How many updates, of up to K gradients each, memory can hold the records of."""
+        replay = self.replay
+        replicas, d = replay.weights.shape
+        a_record = 2 + 2 * self.gradients
+        an_update = self.with_K + (not replay.constant) + bool(replay.learning_rate.needs_distance)
+        # Each is an array of its own until all of them are put together.
+        bytes_each = (a_record / self.every + an_update) * (COLUMN + 2 * 8 * replicas)
+        gradients = GRADIENTS * 8 * replicas * K * d
+        return max(0, int((memory.LARGEST - gradients) / bytes_each))
 
     def training(self, K: int | NDArray[Any]) -> Training:
         """The finished run."""
@@ -324,9 +382,18 @@ def _weighted_mean(
     return np.asarray(np.matmul(weight[:, None], each)[:, 0])
 
 
-def _check(problem: Any, race: Any) -> None:
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem such as Quadratic(); got {shown(problem)}.")
+def flag(name: str, value: Any) -> bool:
+    """Whether something is wanted.
+
+    >>> flag("gradients", True)
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {shown(value)}.")
+    return bool(value)
+
+
+def _check(race: Any) -> None:
     if not isinstance(race, Race):
         raise TypeError(f"race must be a Race, as simulate(...) returns it; got {shown(race)}.")
     if race.every > 1:
@@ -344,9 +411,8 @@ def _staleness_of(race: Race) -> Callable[[int], NDArray[Any]]:
     """The staleness (replicas, K) of update j, -1 where the update has fewer gradients."""
     staleness, K = race.staleness, np.asarray(race.K)
     if staleness is not None:
-        shown_to_schedules = staleness.view()
-        shown_to_schedules.flags.writeable = False  # the race is the caller's
-        return lambda j: shown_to_schedules[:, j]
+        seen = _read_only(staleness.view())  # by schedules, and the race is the caller's
+        return lambda j: seen[:, j]
     if K.ndim:
         place = np.arange(K.max())
         return lambda j: np.where(place < K[:, j, None], 0, -1)
@@ -356,3 +422,12 @@ def _staleness_of(race: Race) -> Callable[[int], NDArray[Any]]:
 
 def _stacked(columns: list[FloatArray]) -> FloatArray | None:
     return np.stack(columns, axis=1) if columns else None
+
+
+def _read_only(view: Any) -> Any:
+    view.flags.writeable = False
+    return view
+
+
+def _described(values: Any) -> str:
+    return f"an array of shape {values.shape}" if isinstance(values, np.ndarray) else shown(values)
