@@ -1,6 +1,9 @@
 """Facts about the event loop, on timelines small enough to check by hand."""
 
 import itertools
+import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -144,3 +147,53 @@ def test_the_same_seed_gives_the_race_of_simulate():
     race = simulate("K-batch-async", 3, 2, law, updates=20, seed=11, common=True)
     history = run("K-batch-async", 3, 2, VirtualClock.of_law(law, P=3, seed=11), 20)
     assert [update.time for update in history] == race.time[0].tolist()
+
+
+@pytest.mark.parametrize("time", [Decimal("0.5"), Fraction(1, 2), np.array(0.5), np.float32(0.5)])
+def test_a_mini_batch_time_may_be_any_real_number(time):
+    history = run("K-sync", 2, 2, VirtualClock(2, lambda learner: time), 2)
+    assert [update.time for update in history] == [0.5, 1.0]
+    assert all(type(update.time) is float for update in history)
+
+
+def test_a_clock_may_have_more_learners_than_a_run_starts():
+    history = run("K-sync", 2, 2, VirtualClock(5, lambda learner: 1.0 + learner), 2)
+    assert [update.time for update in history] == [2, 4]
+
+
+def drawn(value):
+    return lambda: run("K-async", 2, 1, VirtualClock(2, lambda learner: value), 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (drawn(math.nan), ValueError, r"draw\(0\), a mini-batch time, must be a .* at least 0; got nan"),
+        (drawn(-1.0), ValueError, "at least 0; got -1"),
+        (drawn(math.inf), ValueError, "at least 0; got inf"),
+        (drawn(None), TypeError, "must be a number; got None"),
+        (drawn("1"), TypeError, "must be a number; got '1'"),
+        (drawn(1j), TypeError, "must be a number; got 1j"),
+        (drawn(True), TypeError, "must be a number; got True"),
+        (drawn(np.timedelta64(1, "s")), TypeError, "must be a number; got np.timedelta64"),
+        (drawn(np.ones(2)), TypeError, "must be a number; got array"),
+        (drawn(1e308), ValueError, r"times drawn are too large: 1e\+308 \+ 1e\+308 is no finite number"),
+        (lambda: VirtualClock(2, 1.0), TypeError, "draw must be a function; got 1.0"),
+        (lambda: VirtualClock(2, abs, gradient=0.0), TypeError, "gradient must be a function; got 0.0"),
+        (lambda: VirtualClock(10**12, abs), ValueError, "a clock of 1000000000000 learners would take"),
+        (lambda: VirtualClock.of_law(Exponential(), 10**12), ValueError, "1000000000000 streams of times"),
+        (lambda: VirtualClock(2, abs).next(), ValueError, "nobody is at work"),
+        (lambda: VirtualClock(2, abs).start(-1, 0, None), ValueError, "learners 0 to 1; .* start -1"),
+        (lambda: run("K-sync", 3, 1, VirtualClock(2, abs), 3), ValueError, "learners 0 to 1; .* start 2"),
+        (lambda: run("K-sync", 2, 1, None, 3), TypeError, "start of engine must be a function; got None"),
+        (
+            lambda: run("K-sync", 2, 1, VirtualClock(2, abs), 3, step=1),
+            TypeError,
+            "step must be a function; got 1",
+        ),
+    ],
+)
+def test_wrong_input_is_refused_in_one_sentence(call, error, message):
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)

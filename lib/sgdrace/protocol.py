@@ -5,14 +5,16 @@ against. An engine has three verbs: `start` a mini-batch (which cancels whatever
 is doing), wait for the `next` push, and tell what time it is `now`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Literal, NamedTuple, Protocol
 
-from sgdrace.arguments import Seed, count, seed_sequence, variant_P_K
+from sgdrace.arguments import Seed, count, real, seed_sequence, shown, variant_P_K
 from sgdrace.delays import Law, law_of_learners
-from sgdrace.streams import CommonTimes
+from sgdrace.memory import must_fit
+from sgdrace.streams import CHUNK, CommonTimes
 
 Fate = Literal["used", "stale", "cancelled", "unfinished"]
 
@@ -78,6 +80,9 @@ def run(
     """
     variant, P, K = variant_P_K(variant, P, K)
     updates = count("updates", updates)
+    for verb in ("start", "next", "now"):
+        _callable(f"{verb} of engine", getattr(engine, verb, None))
+    _callable("step", step)
     sync = variant.endswith("-sync")
     batch = "batch" in variant
     history: list[Update] = []
@@ -118,11 +123,13 @@ class VirtualClock:
     def __init__(
         self, P: int, draw: Callable[[int], float], gradient: Callable[[Any], Any] = lambda w: 0.0
     ) -> None:
-        self.draw, self.gradient = draw, gradient
+        self.P = count("P", P)
+        must_fit(f"a clock of {self.P} learners", 8 * self.P)
+        self.draw, self.gradient = _callable("draw", draw), _callable("gradient", gradient)
         self.clock = 0.0
         self.version = 0  # of the newest model that anybody has been given
         self.log: list[Job] = []
-        self.running: list[Job | None] = [None] * count("P", P)
+        self.running: list[Job | None] = [None] * self.P
         self.queue: list[tuple[float, int, int, Any]] = []  # (end, learner, number in the log, w)
 
     @classmethod
@@ -134,27 +141,34 @@ class VirtualClock:
         0.0
         """
         law = law_of_learners(delay, count("P", P))
+        must_fit(f"{P} streams of times", 8 * CHUNK * P)
         return cls(P, CommonTimes(law, P, seed_sequence(seed).spawn(1)).reader(0))
 
     def start(self, learner: int, version: int, w: Any) -> None:
         """Start a mini-batch; one that the learner is still working on is cancelled."""
+        if not 0 <= learner < self.P:
+            raise ValueError(f"this clock has learners 0 to {self.P - 1}; it was asked to start {learner}.")
         if (old := self.running[learner]) is not None:
             old.end, old.fate = self.clock, "cancelled"
         self.version = max(self.version, version)
-        job = Job(learner, version, self.clock, self.clock + self.draw(learner))
+        time = real(f"draw({learner}), a mini-batch time,", self.draw(learner), above=0, closed=True)
+        job = Job(learner, version, self.clock, self.clock + time)
+        if not math.isfinite(job.end):
+            raise ValueError(f"the times drawn are too large: {self.clock:g} + {time:g} is no finite number.")
         self.running[learner] = job
         heappush(self.queue, (job.end, learner, len(self.log), w))
         self.log.append(job)
 
     def next(self) -> Push:
         """Move the clock to the next mini-batch that ends and was not cancelled."""
-        while True:
+        while self.queue:
             end, learner, number, w = heappop(self.queue)
             job = self.log[number]
             if self.running[learner] is job:
                 self.clock, self.running[learner] = end, None
                 job.fate = "used" if job.version == self.version else "stale"
                 return Push(learner, job.version, self.gradient(w))
+        raise ValueError("nobody is at work, so that there is no next push; start a learner first.")
 
     def now(self) -> float:
         """Seconds since the start of the race."""
@@ -165,3 +179,9 @@ class VirtualClock:
         """Every mini-batch so far; those that still run end now, and those that start now are left out."""
         cut = [Job(j.learner, j.version, j.start, min(j.end, self.clock), j.fate) for j in self.log]
         return [job for job in cut if job.fate != "unfinished" or job.start < self.clock]
+
+
+def _callable(name: str, value: Any) -> Any:
+    if not callable(value):
+        raise TypeError(f"{name} must be a function; got {shown(value)}.")
+    return value
