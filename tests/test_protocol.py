@@ -185,6 +185,11 @@ def drawn(value):
         (lambda: VirtualClock(2, abs).next(), ValueError, "nobody is at work"),
         (lambda: VirtualClock(2, abs).start(-1, 0, None), ValueError, "learners 0 to 1; .* start -1"),
         (lambda: run("K-sync", 3, 1, VirtualClock(2, abs), 3), ValueError, "learners 0 to 1; .* start 2"),
+        (
+            lambda: run("K-sync", 2, 1, VirtualClock(2, abs), 10**12),
+            ValueError,
+            "updates of 1 pushes would take",
+        ),
         (lambda: run("K-sync", 2, 1, None, 3), TypeError, "start of engine must be a function; got None"),
         (
             lambda: run("K-sync", 2, 1, VirtualClock(2, abs), 3, step=1),

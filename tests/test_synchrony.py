@@ -73,6 +73,9 @@ def test_any_real_number_will_do_for_a_parameter(number):
     assert (rule(F, 1.0) == plain(F, 1.0)).all()
     assert repr(QuadraticRule(np.array(2), np.int8(16))) == "QuadraticRule(K_0=2, P=16)"
     assert repr(SqrtRule(np.array(2))) == "SqrtRule(K_0=2)"
+    setting = (Quadratic(), "K-sync", 4, Constant(), SqrtRule(1))
+    run = train_adaptively(*setting, learning_rate=number, interval=number, until=number, minimum=0)
+    assert run.updates.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def run(
     """
     variant, P, K = variant_P_K(variant, P, K)
     updates = count("updates", updates)
+    must_fit(f"{updates} updates of {K} pushes", 200 * updates * K)  # bytes, as Python keeps them
     for verb in ("start", "next", "now"):
         _callable(f"{verb} of engine", getattr(engine, verb, None))
     _callable("step", step)

@@ -151,7 +151,7 @@ def train_adaptively(
     race = Lockstep(variant, P, delay, replicas, root)
     replay = Replay(problem, race.replicas, 1, as_learning_rate(learning_rate), root)
     records = Records(replay, flag("gradients", gradients), every, with_K=True)
-    records.must_hold(_fewest(until, race, choose.K_max) if last is None else last, choose.K_max)
+    records.must_hold(_fewest(end, race, choose.K_max) if last is None else last, choose.K_max)
     room = records.room(choose.K_max)
 
     time = np.zeros(race.replicas)
@@ -237,7 +237,7 @@ def _stop(updates: int | None, until: float | None) -> tuple[int | None, float]:
     return None, real("until", until, above=0)
 
 
-def _fewest(until: float | None, race: Lockstep, K: int) -> float:
+def _fewest(until: float, race: Lockstep, K: int) -> float:
     """About how many updates a run makes until this time at the least; 0 if the law does not say.
 
     An update needs K mini-batches, or waits for some of P learners, and somebody is always at work. So on
@@ -247,7 +247,7 @@ def _fewest(until: float | None, race: Lockstep, K: int) -> float:
         mean = race.law.means.max() if isinstance(race.law, PerLearner) else race.law.mean
     except TypeError:  # a law of somebody's own need not have a mean
         return 0.0
-    return (until or 0.0) / (max(K, race.P) * mean)
+    return until / (max(K, race.P) * mean)
 
 
 def _after(time: FloatArray, interval: float) -> FloatArray:

@@ -348,7 +348,7 @@ class Records:
         # Each is an array of its own until all of them are put together.
         bytes_each = (a_record / self.every + an_update) * (COLUMN + 2 * 8 * replicas)
         gradients = GRADIENTS * 8 * replicas * K * d
-        return max(0, int((memory.LARGEST - gradients) / bytes_each))
+        return max(0, int((memory.LARGEST - gradients) / max(1.0, bytes_each)))
 
     def training(self, K: int | NDArray[Any]) -> Training:
         """The finished run."""
