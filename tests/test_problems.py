@@ -382,7 +382,7 @@ X, Y = np.ones((4, 2)), [0, 1, 0, 1]
         (lambda: Quadratic(start=True), TypeError, "start must be a number .* got True"),
         (lambda: Quadratic(start=np.timedelta64(1)), TypeError, "start must be a number"),
         (lambda: Quadratic(start=np.ma.masked), TypeError, "start must be a number"),
-        (lambda: Quadratic(start=10**400), TypeError, "start must be a number"),
+        (lambda: Quadratic(start=10**400), ValueError, "start must be a finite number"),
         (lambda: Quadratic(start=1j), TypeError, "start must be a number"),
         (lambda: LeastSquares([["1"], ["2"]], [1, 2], m=1), TypeError, "X must be a table of numbers"),
         (lambda: LeastSquares([[None], [2]], [1, 2], m=1), TypeError, "X must be a table of numbers"),
@@ -401,7 +401,11 @@ X, Y = np.ones((4, 2)), [0, 1, 0, 1]
             ValueError,
             r"w must hold 2 weights; got",
         ),
-        (lambda: Quadratic().known("mu"), ValueError, "constant must be one of L, c, sigma2, M_G, minimum"),
+        (
+            lambda: Quadratic().known("curvature"),
+            ValueError,
+            "constant must be one of L, c, sigma2, M_G, minimum",
+        ),
         (lambda: Quadratic().known(None), TypeError, "constant must be one of L, c"),
     ],
 )

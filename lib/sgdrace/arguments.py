@@ -65,9 +65,7 @@ def reals(
 
     With `truth`, an array of truth values passes as 0 and 1: labels of two classes come so.
     """
-    if truth and isinstance(values, np.ndarray) and values.dtype.kind == "b":
-        values = np.asarray(values, np.float64)
-    array = floats(name, values, "a list of numbers")
+    array = floats(name, values, "a list of numbers", truth)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be a non-empty list of numbers; got shape {array.shape}.")
     inside = array >= above if closed else array > above
@@ -79,12 +77,16 @@ def reals(
     return array
 
 
-def floats(name: str, values: Any, wanted: str = "numbers") -> FloatArray:
+def floats(name: str, values: Any, wanted: str = "numbers", truth: bool = False) -> FloatArray:
     """Real numbers of any shape, NaN and infinities too; refuses what NumPy would read as something else.
+
+    With `truth`, an array of truth values passes as 0 and 1. What is an array of floats is not copied.
 
     >>> floats("x", [[1, 2.5]])
     array([[1. , 2.5]])
     """
+    if truth and isinstance(values, np.ndarray) and values.dtype.kind == "b":
+        return values.astype(np.float64)
     try:
         return _float_array(values)
     except (TypeError, ValueError):

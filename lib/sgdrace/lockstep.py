@@ -60,6 +60,7 @@ class Lockstep:
         self.finish = np.zeros((self.replicas, self.P))
         self._restart(np.ones((self.replicas, self.P), bool), np.zeros(self.replicas), version=0)
 
+    @np.errstate(over="ignore")  # what overflows is refused below
     def update(self, K: ArrayLike) -> LockstepUpdate:
         """Make the next update of every replica, from K pushes, or from K[r] pushes in replica r."""
         counts = self._checked(K)
@@ -75,7 +76,7 @@ class Lockstep:
         )
         if self.variant.endswith("-sync"):
             waiting[:] = True
-        if not np.isfinite(pushes.time).all():
+        if pushes.time.max() == np.inf:
             raise ValueError(
                 f"the times of {self.law!r} are too large: their sum is no longer a finite number."
             )
@@ -116,8 +117,7 @@ class Lockstep:
     def _restart(self, who: BoolArray, now: FloatArray, version: int) -> None:
         """These learners (replicas, P) start a mini-batch now, from this version of the model."""
         row, learner = np.nonzero(who)
-        with np.errstate(over="ignore"):  # what overflows is refused when it is pushed
-            self.finish[row, learner] = now[row] + self.source.begin(row, learner)
+        self.finish[row, learner] = now[row] + self.source.begin(row, learner)
         self.version[row, learner] = version
 
     def _checked(self, K: ArrayLike) -> IntArray:
@@ -131,5 +131,5 @@ class Lockstep:
             )
         for extreme in (counts.min(), counts.max()):
             variant_P_K(self.variant, self.P, int(extreme))
-            must_fit(f"{extreme} pushes of {self.replicas} replicas", BYTES * self.replicas * int(extreme))
+        must_fit(f"{extreme} pushes of {self.replicas} replicas", BYTES * self.replicas * int(extreme))
         return np.broadcast_to(counts, self.replicas).astype(np.intp)

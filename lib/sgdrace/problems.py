@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from sgdrace.arguments import FloatArray, Seed, count, one_of, real, reals, seed_sequence, shown
+from sgdrace.arguments import FloatArray, Seed, count, floats, one_of, real, reals, seed_sequence, shown
 from sgdrace.extras import extra
 from sgdrace.memory import must_fit
 
@@ -99,10 +99,7 @@ class Problem(ABC):
         return real(f"the constant {constant} of {self!r}", value)
 
     def _weights(self, w: ArrayLike) -> FloatArray:
-        try:
-            weights = _floats(w)
-        except (TypeError, ValueError):
-            raise TypeError(f"w must be an array of {self.dimension} weights; got {shown(w)}.") from None
+        weights = floats("w", w, f"an array of {self.dimension} weights")
         if weights.ndim == 0 or weights.shape[-1] != self.dimension:
             raise ValueError(
                 f"w must hold {self.dimension} weights along its last axis; got shape {weights.shape}."
@@ -651,10 +648,7 @@ def as_problem(problem: Any) -> Problem:
     name = type(problem).__name__
     d = count(f"dimension of {name}", getattr(problem, "dimension", None))
     start = getattr(problem, "start", None)
-    try:
-        weights = _floats(start)
-    except (TypeError, ValueError):
-        raise TypeError(f"start of {name} must hold {d} weights; got {shown(start)}.") from None
+    weights = floats(f"start of {name}", start, f"{d} weights")
     if weights.shape != (d,) or not np.isfinite(weights).all():
         raise ValueError(f"start of {name} must hold {d} finite weights; got {shown(start)}.")
     return problem
@@ -698,24 +692,9 @@ def _frozen(array: Array) -> Array:
     return array
 
 
-def _floats(values: Any, kinds: str = "iuf") -> FloatArray:
-    """Numbers as floats, uncopied if they are floats; not text, None or dates, which NumPy would read too."""
-    if type(values) is np.ndarray and values.dtype == np.float64:  # as the steps of a training are
-        return values
-    array = np.asarray(values)
-    if array.dtype.kind == "O":  # such as a Fraction or a Decimal
-        return np.array([real("each", value) for value in array.flat]).reshape(array.shape)
-    if array.dtype.kind not in kinds or np.ma.is_masked(values):
-        raise TypeError
-    return np.asarray(array, dtype=np.float64)
-
-
 def _features(X: ArrayLike) -> FloatArray:
     """A copy of the data, (n, p)."""
-    try:
-        features = np.array(_floats(X, kinds="biuf"), order="C")
-    except (TypeError, ValueError):
-        raise TypeError(f"X must be a table of numbers, one row for each example; got {shown(X)}.") from None
+    features = np.array(floats("X", X, "a table of numbers, one row for each example", truth=True), order="C")
     if features.ndim != 2 or features.size == 0:
         raise ValueError(
             f"X must have a row for each example and a column for each feature; got shape {features.shape}."
@@ -745,10 +724,7 @@ def _classes(y: ArrayLike) -> NDArray[np.intp]:
 
 def _start(start: ArrayLike, dimension: int) -> FloatArray:
     """Initial weights (d,) from one number for all of them, or from d."""
-    try:
-        weights = _floats(start)
-    except (TypeError, ValueError):
-        raise TypeError(f"start must be a number or {dimension} numbers; got {shown(start)}.") from None
+    weights = floats("start", start, f"a number or {dimension} numbers")
     if weights.shape not in ((), (dimension,)) or not np.isfinite(weights).all():
         raise ValueError(f"start must be a finite number or {dimension} finite numbers; got {shown(start)}.")
     return _frozen(np.array(np.broadcast_to(weights, (dimension,))))

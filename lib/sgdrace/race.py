@@ -30,11 +30,11 @@ from sgdrace.events import (
     first_completions,
     last_of_group,
 )
+from sgdrace.memory import must_fit
 from sgdrace.streams import CommonTimes, FreshTimes, Source
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
 FEW = 100  # pushes at a time below which a heap is faster than NumPy
-LARGEST = 64  # gigabytes that one race may take
 LONG = 1 << 21  # pushes of one replica that are sorted at a time
 
 
@@ -238,12 +238,11 @@ def _check_memory(variant: str, plan: _Plan, replicas: int, rows: int) -> None:
     on_the_way = 4 * P + 2 * K  # finish times, who comes first, fresh draws
     if plan.common:  # streams are kept to the end
         on_the_way += P * J if variant.endswith("-sync") else K * J
-    gigabytes = 8 * (record + rows * on_the_way) / 2**30
-    if gigabytes > LARGEST:
-        sizes = "replicas × updates × K" if plan.detail else "replicas × updates"
-        raise ValueError(
-            f"{sizes} and P learners must fit into {LARGEST} GB; this race would take {gigabytes:.0f} GB."
-        )
+    must_fit(
+        f"{replicas} replicas of {J} updates by {P} learners",
+        8 * (record + rows * on_the_way),
+        "ask for fewer" + (", or for detail=False" if plan.detail else ""),
+    )
 
 
 def _stacked(blocks: list[_Block], axis: int) -> _Block:

@@ -172,7 +172,7 @@ def train_adaptively(
         due = time >= next_choice
         if due.any():
             K[due] = choose(replay.loss(due))
-        next_choice[due] = _after(time[due], interval)
+            next_choice[due] = _after(time[due], interval)
         history.append(K.copy())
         step = race.update(K)
         # Every version that some learner still works from must stay, up to the one made now.
@@ -180,7 +180,7 @@ def train_adaptively(
         if j % every == 0:
             records.add(time, step.staleness)
         replay.update(step.staleness)
-        if (step.time > time).any():
+        if last is None and (step.time > time).any():
             moved = j
         time = step.time
     records.add(time)

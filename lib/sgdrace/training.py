@@ -162,13 +162,13 @@ class Replay:
 
     @property
     def weights(self) -> FloatArray:
-        """The current version, (replicas, d), to be read only: a problem of somebody's own gets to see it."""
-        return np.asarray(_read_only(self.ring[self.version % len(self.ring)]))
+        """The current version, (replicas, d)."""
+        return np.asarray(self.seen[self.version % len(self.seen)])
 
     @property
     def table(self) -> FloatArray:
-        """All versions that are still there, (depth·replicas, d), to be read only."""
-        return np.asarray(_read_only(self.ring.reshape(-1, self.problem.dimension)))
+        """All versions that are still there, (depth·replicas, d)."""
+        return self.seen.reshape(-1, self.problem.dimension)
 
     def reserve(self, depth: int) -> None:
         """Make more room, for staleness up to depth - 1; versions that are still there stay."""
@@ -185,6 +185,7 @@ class Replay:
         self.ring = np.full((depth, replicas, d), np.nan)
         for version in range(max(0, self.version - len(old) + 1), self.version + 1):
             self.ring[version % depth] = old[version % len(old)]
+        self.seen = _read_only(self.ring.view())  # by problems, which may be of somebody's own
 
     def grow(self, depth: int) -> None:
         """Like `reserve` where the final depth is unknown: with room to spare, so that it is rarely done."""
@@ -265,16 +266,15 @@ class Replay:
 
     def _given(self, method: str, values: Any, shape: tuple[int, ...]) -> FloatArray:
         """What a method of the problem has given, if it is what was asked for."""
-        array = np.asarray(values) if np.isscalar(values) or isinstance(values, np.ndarray) else np.empty(0)
-        if array.shape != shape or array.dtype.kind not in "fiu":
+        if type(values) is not np.ndarray or values.shape != shape or values.dtype.kind not in "fiu":
             raise ValueError(
                 f"{method} of {self.problem!r} must give an array of numbers of shape {shape}; "
                 f"it gave {_described(values)}."
             )
         # Later on a NaN comes from overflow, and counts as divergence; at the start it is no number at all.
-        if self.version == 0 and np.isnan(array).any():
+        if self.version == 0 and np.isnan(values).any():
             raise ValueError(f"{method} of {self.problem!r} gives NaN at the start.")
-        return np.asarray(array, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
 
     def _distance_square(self, row: NDArray[np.intp]) -> FloatArray:
         """||w_j - w_τ||² of each gradient, (replicas, K), 0 where there is none."""
@@ -424,7 +424,7 @@ def _stacked(columns: list[FloatArray]) -> FloatArray | None:
     return np.stack(columns, axis=1) if columns else None
 
 
-def _read_only(view: Any) -> Any:
+def _read_only(view: NDArray[Any]) -> NDArray[Any]:
     view.flags.writeable = False
     return view
 
