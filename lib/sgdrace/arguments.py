@@ -193,6 +193,12 @@ def shape_of_draws(rng: Any, size: Any) -> tuple[int, ...]:
     return axes
 
 
+def store(frozen: Any, **checked: Any) -> None:
+    """Keep checked values in a frozen dataclass, which may have been given a Decimal or a NumPy integer."""
+    for name, value in checked.items():
+        object.__setattr__(frozen, name, value)
+
+
 def shown(value: Any) -> str:
     """A value as an error message quotes it: short, whatever it is."""
     try:

@@ -26,6 +26,7 @@ from sgdrace.arguments import (
     shape_of_draws,
     shares,
     shown,
+    store,
 )
 from sgdrace.traces import read_times
 
@@ -160,7 +161,7 @@ class Exponential(DelayLaw):
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        _store(self, rate=real("rate", self.rate, above=0))
+        store(self, rate=real("rate", self.rate, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -186,8 +187,8 @@ class ShiftedExponential(DelayLaw):
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        _store(self, shift=real("shift", self.shift, above=0, closed=True))
-        _store(self, rate=real("rate", self.rate, above=0))
+        store(self, shift=real("shift", self.shift, above=0, closed=True))
+        store(self, rate=real("rate", self.rate, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -217,8 +218,8 @@ class Pareto(DelayLaw):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _store(self, shape=real("shape", self.shape, above=0))
-        _store(self, scale=real("scale", self.scale, above=0))
+        store(self, shape=real("shape", self.shape, above=0))
+        store(self, scale=real("scale", self.scale, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -247,8 +248,8 @@ class Lomax(DelayLaw):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _store(self, shape=real("shape", self.shape, above=0))
-        _store(self, scale=real("scale", self.scale, above=0))
+        store(self, shape=real("shape", self.shape, above=0))
+        store(self, scale=real("scale", self.scale, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -274,8 +275,8 @@ class Gamma(DelayLaw):
     rate: float = 2.0
 
     def __post_init__(self) -> None:
-        _store(self, shape=real("shape", self.shape, above=0))
-        _store(self, rate=real("rate", self.rate, above=0))
+        store(self, shape=real("shape", self.shape, above=0))
+        store(self, rate=real("rate", self.rate, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -302,7 +303,7 @@ class Erlang(Gamma):
     __match_args__ = ("stages", "rate")
 
     def __init__(self, stages: int = 3, rate: float = 3.0) -> None:
-        _store(self, stages=count("stages", stages))
+        store(self, stages=count("stages", stages))
         super().__init__(shape=self.stages, rate=rate)
 
     def __repr__(self) -> str:
@@ -321,8 +322,8 @@ class Weibull(DelayLaw):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _store(self, shape=real("shape", self.shape, above=0))
-        _store(self, scale=real("scale", self.scale, above=0))
+        store(self, shape=real("shape", self.shape, above=0))
+        store(self, scale=real("scale", self.scale, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -356,7 +357,7 @@ class HyperExponential(DelayLaw):
             )
         if not math.isclose(probabilities.sum(), 1):
             raise ValueError(f"probabilities must add up to 1; they add up to {probabilities.sum():g}.")
-        _store(self, probabilities=tuple(probabilities.tolist()), rates=tuple(rates.tolist()))
+        store(self, probabilities=tuple(probabilities.tolist()), rates=tuple(rates.tolist()))
 
     @cached_property
     def mean(self) -> float:
@@ -434,8 +435,8 @@ class LogNormal(DelayLaw):
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        _store(self, mu=real("mu", self.mu, above=-700, below=700))  # beyond, exp(mu) is no float
-        _store(self, sigma=real("sigma", self.sigma, above=0))
+        store(self, mu=real("mu", self.mu, above=-700, below=700))  # beyond, exp(mu) is no float
+        store(self, sigma=real("sigma", self.sigma, above=0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -461,8 +462,8 @@ class Uniform(DelayLaw):
     high: float = 2.0
 
     def __post_init__(self) -> None:
-        _store(self, low=real("low", self.low, above=0, closed=True))
-        _store(self, high=real("high", self.high, above=self.low))
+        store(self, low=real("low", self.low, above=0, closed=True))
+        store(self, high=real("high", self.high, above=self.low))
 
     @cached_property
     def distribution(self) -> Any:
@@ -494,7 +495,7 @@ class Empirical(DelayLaw):
         if checked[-1] == 0:
             raise ValueError("times must hold at least one positive time; all are 0.")
         checked.setflags(write=False)
-        _store(self, times=checked)
+        store(self, times=checked)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.times.size} times, mean {self.mean:.4g})"
@@ -566,7 +567,7 @@ class Constant(Empirical):
     value: float = 1.0
 
     def __init__(self, value: float = 1.0) -> None:
-        _store(self, value=real("value", value, above=0))
+        store(self, value=real("value", value, above=0))
         super().__init__([self.value])
 
     def __repr__(self) -> str:
@@ -588,7 +589,7 @@ class Scaled(DelayLaw):
     factor: float
 
     def __post_init__(self) -> None:
-        _store(self, base=as_single_law(self.base, "base"), factor=real("factor", self.factor, above=0))
+        store(self, base=as_single_law(self.base, "base"), factor=real("factor", self.factor, above=0))
 
     @cached_property
     def mean(self) -> float:
@@ -946,12 +947,6 @@ def finite_mean(law: DelayLaw) -> float:
     if not math.isfinite(law.mean):
         raise ValueError(f"this needs a finite mean E[X], but that of {law!r} is infinite.")
     return law.mean
-
-
-def _store(law: DelayLaw, **checked: Any) -> None:
-    """Keep the checked values: a law may be given a Fraction or a NumPy integer, and computes with floats."""
-    for name, value in checked.items():
-        object.__setattr__(law, name, value)
 
 
 def _ageing_by_shape(shape: float) -> Ageing:

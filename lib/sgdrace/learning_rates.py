@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdrace.arguments import FloatArray, count, real, shown
+from sgdrace.arguments import FloatArray, count, real, shown, store
 
 TINY = math.ulp(0.0)  # the smallest number above 0
 
@@ -218,12 +218,6 @@ def _fits(shape: tuple[int, ...], replicas: int, K: int) -> bool:
 def _usable(steps: FloatArray) -> bool:
     # A comparison with NaN is false. The methods min and max take twice the time.
     return bool(np.minimum.reduce(steps, axis=None) >= 0 and np.maximum.reduce(steps, axis=None) < np.inf)
-
-
-def store(frozen: Any, **checked: Any) -> None:
-    """Keep the checked values: parameters may be given as a Decimal or a NumPy integer."""
-    for name, value in checked.items():
-        object.__setattr__(frozen, name, value)
 
 
 def _described(steps: Any) -> str:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
-from sgdrace.arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, variant_P_K
+from sgdrace.arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, store, variant_P_K
 from sgdrace.delays import Law, PerLearner
-from sgdrace.learning_rates import LearningRate, as_learning_rate, store
+from sgdrace.learning_rates import LearningRate, as_learning_rate
 from sgdrace.lockstep import Lockstep
 from sgdrace.problems import Problem, as_problem
 from sgdrace.theory.adasync import adasync_K, quadratic_rule, square_root_rule, whole_K
