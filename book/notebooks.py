@@ -30,7 +30,7 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 KEPT_METADATA = ("book", "mystnb")  # what an author says about a notebook; everything else is the tool's
 # Tags, settings of the page, exercises, numbers from elsewhere; not what an editor folds or times.
 KEPT_CELL_METADATA = ("ex", "mystnb", "nbgrader", "tags", "typed")
-CELL_TIMEOUT = 120  # seconds
+CELL_TIMEOUT = 300  # seconds
 
 
 def notebooks(root: Path = ROOT) -> list[Path]:
