@@ -20,7 +20,6 @@ from sgdrace import (
     Gamma,
     HyperExponential,
     LeastSquares,
-    Lockstep,
     LogNormal,
     Lomax,
     Pareto,
@@ -30,6 +29,7 @@ from sgdrace import (
     ShiftedExponential,
     SqrtRule,
     StalenessCompensating,
+    SteppedRace,
     Uniform,
     Weibull,
     order_statistics,
@@ -136,13 +136,17 @@ LAWS = [
     (lambda: Exponential(-(10**5000)), ValueError, "rate .* got -inf"),
     (lambda: Erlang(-(10**5000)), ValueError, "stages must be at least 1"),
     (lambda: Erlang(np.timedelta64(3)), TypeError, "stages must be a whole number"),
-    (lambda: Exponential().at_hazard([-1.0]), ValueError, "cumulative hazard e must be at least 0; got -1"),
     (
-        lambda: Exponential().at_hazard([math.nan]),
+        lambda: Exponential().from_exponential([-1.0]),
+        ValueError,
+        "cumulative hazard e must be at least 0; got -1",
+    ),
+    (
+        lambda: Exponential().from_exponential([math.nan]),
         ValueError,
         "cumulative hazard e must be at least 0; got nan",
     ),
-    (lambda: Exponential().at_hazard("a"), TypeError, "e must be numbers; got 'a'"),
+    (lambda: Exponential().from_exponential("a"), TypeError, "e must be numbers; got 'a'"),
     (lambda: Scaled(3.0, 2.0), TypeError, "base must be a law of mini-batch times"),
     (
         lambda: Scaled(PerLearner([Constant()]), 2.0),
@@ -245,7 +249,7 @@ RACES = [
     (lambda: race(delay=PerLearner([Constant()] * 3)), ValueError, "describes 3 learners, but P is 4"),
     (lambda: race(delay=Returns(math.nan)), ValueError, "finite times of at least 0; got nan"),
     (lambda: race(delay=Returns(-1.0)), ValueError, "finite times of at least 0; got -1"),
-    (lambda: Lockstep("K-async", 4, Exponential(), 2).update([[1], [1, 2]]), TypeError, "K must be a whole number"),
+    (lambda: SteppedRace("K-async", 4, Exponential(), 2).update([[1], [1, 2]]), TypeError, "K must be a whole number"),
     (lambda: race(delay=Returns(math.inf)), ValueError, "finite times of at least 0; got inf"),
     (lambda: race(delay=Returns([1.0])), ValueError, r"asked for shape .* and gave \(1,\)"),
     (lambda: race(detail=False).utilization(), ValueError, "simulate with detail=True"),
@@ -259,9 +263,9 @@ RACES = [
     (lambda: run("K-sync", 2, 3, VirtualClock(2, lambda i: 1.0), 5), ValueError, "between 1 and P = 2; got 3"),
     (lambda: run("K-sync", 2, 2, VirtualClock(2, lambda i: 1.0), 0), ValueError, "updates must be at least 1"),
     (lambda: VirtualClock(0, lambda i: 1.0), ValueError, "P must be at least 1"),
-    (lambda: Lockstep("K-async", 4, Exponential()).update(5), ValueError, "between 1 and P = 4; got 5"),
-    (lambda: Lockstep("K-async", 4, Exponential()).update(1.5), TypeError, "K must be a whole number"),
-    (lambda: Lockstep("K-async", 4, Exponential(), 3).update([1, 2]), TypeError, "one for each of 3 replicas"),
+    (lambda: SteppedRace("K-async", 4, Exponential()).update(5), ValueError, "between 1 and P = 4; got 5"),
+    (lambda: SteppedRace("K-async", 4, Exponential()).update(1.5), TypeError, "K must be a whole number"),
+    (lambda: SteppedRace("K-async", 4, Exponential(), 3).update([1, 2]), TypeError, "one for each of 3 replicas"),
 ]  # fmt: skip
 
 CURVE = theory.ErrorCurve(e_0=10.0, floor=2.0, factor=0.5)
@@ -330,23 +334,39 @@ TRAINING = [
     (lambda: Quadratic(start=1j), TypeError, "start must be a number or 1 numbers; got 1j"),
     (lambda: Quadratic().gradient([math.nan]), ValueError, "w must hold finite weights only"),
     (lambda: LeastSquares.synthetic(rows=10**12), ValueError, "over the limit of 16 GiB"),
-    (lambda: Lockstep("K-sync", 4, Exponential(), source=3), TypeError, "source must be a source of times"),
-    (lambda: Lockstep("K-sync", 4, Exponential(), source=0), TypeError, "source must be a source of times"),
-    (lambda: Lockstep("K-sync", 4, PerLearner([Constant()])), ValueError, "describes 1 learners, but P is 4"),
-    (lambda: Lockstep("K-sync", 10**12, Exponential()), ValueError, "1 replicas of 1000000000000 learners"),
     (
-        lambda: Lockstep("K-batch-sync", 4, Exponential()).update(10**12),
+        lambda: SteppedRace("K-sync", 4, Exponential(), source=3),
+        TypeError,
+        "source must be a source of times",
+    ),
+    (
+        lambda: SteppedRace("K-sync", 4, Exponential(), source=0),
+        TypeError,
+        "source must be a source of times",
+    ),
+    (
+        lambda: SteppedRace("K-sync", 4, PerLearner([Constant()])),
+        ValueError,
+        "describes 1 learners, but P is 4",
+    ),
+    (
+        lambda: SteppedRace("K-sync", 10**12, Exponential()),
+        ValueError,
+        "1 replicas of 1000000000000 learners",
+    ),
+    (
+        lambda: SteppedRace("K-batch-sync", 4, Exponential()).update(10**12),
         ValueError,
         "1000000000000 pushes of 1 replicas",
     ),
     (
-        lambda: Lockstep("K-batch-sync", 4, Exponential()).update(10**19),
+        lambda: SteppedRace("K-batch-sync", 4, Exponential()).update(10**19),
         ValueError,
         "K must be at most 2",
     ),
-    (lambda: Lockstep("K-sync", 4, Exponential()).update(True), TypeError, "K must be a whole number"),
-    (lambda: Lockstep("K-sync", 4, Exponential()).update([]), TypeError, "K must be a whole number"),
-    (lambda: Lockstep("K-sync", 4, Exponential()).update([1, 1]), TypeError, "one for each of 1 replicas"),
+    (lambda: SteppedRace("K-sync", 4, Exponential()).update(True), TypeError, "K must be a whole number"),
+    (lambda: SteppedRace("K-sync", 4, Exponential()).update([]), TypeError, "K must be a whole number"),
+    (lambda: SteppedRace("K-sync", 4, Exponential()).update([1, 1]), TypeError, "one for each of 1 replicas"),
 ]
 
 THEORY = [

@@ -22,10 +22,10 @@ from sgdrace import (
     ShiftedExponential,
     simulate,
 )
-from sgdrace.arguments import seed_sequence
+from sgdrace._arguments import seed_sequence
+from sgdrace._times import CommonTimes
 from sgdrace.delays import Law, law_of_learners
 from sgdrace.protocol import VirtualClock, run
-from sgdrace.streams import CommonTimes
 
 ROOT = Path(__file__).parents[1]
 

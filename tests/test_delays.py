@@ -37,7 +37,7 @@ def test_samples_follow_the_cdf(law):
 @pytest.mark.parametrize("law", CONTINUOUS, ids=repr)
 def test_an_exponential_at_the_cumulative_hazard_is_the_law(law):
     exponential = np.random.default_rng(2).standard_exponential(20_000)
-    assert stats.kstest(law.at_hazard(exponential), law.cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(law.from_exponential(exponential), law.cdf).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize("law", CONTINUOUS, ids=repr)
@@ -56,7 +56,7 @@ def test_mean_and_variance_are_integrals_over_quantiles(law):
     middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
     e = (middle[:, None] + half[:, None] * nodes).ravel()
     density = (half[:, None] * weights).ravel() * np.exp(-e)
-    x = law.at_hazard(e)
+    x = law.from_exponential(e)
     mean = density @ x
     assert law.mean == pytest.approx(mean, rel=1e-6)
     assert law.var == pytest.approx(density @ (x - mean) ** 2, rel=1e-4)
@@ -111,7 +111,7 @@ def test_hyperexponential_quantiles_are_exact_far_in_the_tail():
 def test_hyperexponential_quantiles_keep_their_digits_near_zero():
     law = HyperExponential((0.99, 0.01), (5.0, 0.02))
     rate = 0.99 * 5 + 0.01 * 0.02  # of the density at 0
-    assert law.at_hazard(np.array([1e-12]))[0] == pytest.approx(1e-12 / rate, rel=1e-10)
+    assert law.from_exponential(np.array([1e-12]))[0] == pytest.approx(1e-12 / rate, rel=1e-10)
 
 
 def test_a_trace_that_violates_new_longer_than_used_by_little_is_neither():

@@ -191,7 +191,7 @@ def test_a_table_of_times_is_no_law_although_it_has_a_sample():
 def test_a_discrete_distribution_of_scipy_has_no_density_and_never_a_negative_time():
     law = as_law(stats.poisson(3))
     refused(lambda: law.pdf(1.0), ValueError, "poisson is discrete and has no density; use its cdf")
-    assert law.ppf(0.0) == law.isf(1.0) == law.at_hazard(0.0) == 0
+    assert law.ppf(0.0) == law.isf(1.0) == law.from_exponential(0.0) == 0
 
 
 @pytest.mark.skipif(not hasattr(stats, "make_distribution"), reason="SciPy 1.15 brought new distributions")

@@ -15,23 +15,23 @@ from sgdrace import (
     Erlang,
     Exponential,
     HyperExponential,
-    Lockstep,
     LogNormal,
     Lomax,
     Pareto,
     PerLearner,
     ShiftedExponential,
+    SteppedRace,
     Uniform,
     Weibull,
-    events,
+    _completions,
     simulate,
 )
 from sgdrace import (
     race as race_module,
 )
-from sgdrace.arguments import seed_sequence
+from sgdrace._arguments import seed_sequence
+from sgdrace._times import CommonTimes, FreshTimes
 from sgdrace.protocol import VirtualClock, run
-from sgdrace.streams import CommonTimes, FreshTimes
 from tests.examples import Own
 from tests.machines import DISPATCHED, interrupt, run_without_cpu_features
 
@@ -126,11 +126,11 @@ def test_race_equals_protocol_event_by_event(variant, data):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("law", [Exponential(), Empirical([1.0, 2.0])], ids=repr)
-def test_lockstep_equals_race_when_K_is_constant(variant, law):
+def test_a_stepped_race_equals_race_when_K_is_constant(variant, law):
     for P, K in [(1, 1), (4, 1), (5, 3), (4, 4), (3, 7)]:
         if K <= P or "batch" in variant:
             race = simulate(variant, P, K, law, updates=30, replicas=3, seed=5, common=True)
-            steps = Lockstep(variant, P, law, 3, source=CommonTimes(law, P, seed_sequence(5).spawn(3)))
+            steps = SteppedRace(variant, P, law, 3, source=CommonTimes(law, P, seed_sequence(5).spawn(3)))
             for j in range(30):
                 step = steps.update(K)
                 assert step.time.tolist() == race.time[:, j].tolist()
@@ -139,9 +139,9 @@ def test_lockstep_equals_race_when_K_is_constant(variant, law):
                 assert step.pushed.tolist() == race.pushed[:, j].tolist()
 
 
-def test_lockstep_with_a_K_for_each_replica_is_each_replica_on_its_own():
+def test_a_stepped_race_with_a_K_for_each_replica_is_each_replica_on_its_own():
     for variant in VARIANTS:
-        together = Lockstep(
+        together = SteppedRace(
             variant, 4, Exponential(), 3, source=CommonTimes(Exponential(), 4, seed_sequence(0).spawn(3))
         )
         K = np.array([1, 2, 4])
@@ -155,7 +155,7 @@ def test_lockstep_with_a_K_for_each_replica_is_each_replica_on_its_own():
 
 def test_changing_K_regroups_the_pushes_of_k_batch_async():
     source = CommonTimes(Exponential(), 3, seed_sequence(1).spawn(1))
-    steps = Lockstep("K-batch-async", 3, Exponential(), 1, source=source)
+    steps = SteppedRace("K-batch-async", 3, Exponential(), 1, source=source)
     pushes = np.concatenate([steps.update(K).pushed[0] for K in (2, 5, 1, 4)])
     single = simulate("K-batch-async", 3, 1, Exponential(), 12, seed=1, common=True)
     assert pushes.tolist() == single.time[0].tolist()
@@ -319,7 +319,8 @@ def test_earliest_breaks_ties_by_learner():
         finish = rng.integers(0, 4, size=(3, 9)).astype(float)
         for n in range(1, 10):
             assert (
-                events.earliest(finish, n).tolist() == finish.argsort(axis=1, kind="stable")[:, :n].tolist()
+                _completions.earliest(finish, n).tolist()
+                == finish.argsort(axis=1, kind="stable")[:, :n].tolist()
             )
 
 
@@ -371,7 +372,7 @@ def test_times_without_learners_are_the_times_with_learners():
     source = FreshTimes(Constant(0.75), rng)  # no chance in it, so both must agree to the last digit
     for P, n in [(1, 1), (1, 9), (4, 3), (4, 4), (4, 5), (7, 50), (3, 400), (40, 1), (40, 39), (40, 200)]:
         finish = rng.exponential(3.0, size=(5, P))
-        (times, _), _ = events.first_completions(finish, n, source)
-        bare = events.first_completion_times(finish.copy(), n, source)
+        (times, _), _ = _completions.first_completions(finish, n, source)
+        bare = _completions.first_completion_times(finish.copy(), n, source)
         assert bare[:, -1].tolist() == times[:, -1].tolist()
         assert np.sort(bare, axis=1).tolist() == times.tolist()

@@ -383,7 +383,7 @@ def test_an_enormous_ring_of_past_weights_is_refused():
 
 def test_a_run_whose_records_no_memory_can_hold_is_refused_before_it_starts(monkeypatch):
     race, problem = race_of(np.zeros((3, 200, 2))), Quadratic()
-    monkeypatch.setattr("sgdrace.memory.LARGEST", 40_000)
+    monkeypatch.setattr("sgdrace._memory.LARGEST", 40_000)
     train(problem, race)  # 100 records
     for more in ({"gradients": True}, {"every": 1}, {"learning_rate": StalenessCompensating(1.0, 1.0)}):
         with pytest.raises(

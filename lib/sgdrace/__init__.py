@@ -1,7 +1,7 @@
 """Races of distributed SGD: who updates the model when, how stale, and what that does to the error."""
 
 from sgdrace import order_statistics, theory
-from sgdrace.arguments import VARIANTS
+from sgdrace.adasync import BoundRule, QuadraticRule, SqrtRule, train_adaptively
 from sgdrace.delays import (
     Constant,
     Empirical,
@@ -24,11 +24,11 @@ from sgdrace.learning_rates import (
     InverseStaleness,
     StalenessCompensating,
 )
-from sgdrace.lockstep import Lockstep
 from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Quadratic, SoftmaxRegression
 from sgdrace.race import Race, simulate
-from sgdrace.synchrony import BoundRule, QuadraticRule, SqrtRule, train_adaptively
+from sgdrace.stepped_race import SteppedRace
 from sgdrace.training import Training, train
+from sgdrace.variants import VARIANTS
 
 __all__ = [
     "MLP",
@@ -45,7 +45,6 @@ __all__ = [
     "HyperExponential",
     "InverseStaleness",
     "LeastSquares",
-    "Lockstep",
     "LogNormal",
     "LogisticRegression",
     "Lomax",
@@ -58,6 +57,7 @@ __all__ = [
     "SoftmaxRegression",
     "SqrtRule",
     "StalenessCompensating",
+    "SteppedRace",
     "Training",
     "Uniform",
     "Weibull",

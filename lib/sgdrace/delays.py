@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sgdrace.arguments import (
+from sgdrace._arguments import (
     FloatArray,
     count,
     floats,
@@ -105,7 +105,7 @@ class DelayLaw:
         """The time after which a share q of mini-batches is still running."""
         return self._isf(shares("q", q))
 
-    def at_hazard(self, e: ArrayLike) -> FloatArray:
+    def from_exponential(self, e: ArrayLike) -> FloatArray:
         """The time at which the cumulative hazard -log Pr(X > x) reaches e.
 
         An increasing map that turns a standard exponential variable into X, and so the k-th smallest of

@@ -25,7 +25,7 @@ from html import escape
 from numbers import Integral, Real
 from typing import Any
 
-from sgdrace.extras import extra
+from sgdrace._extras import extra
 
 with extra("explore", what="sgdrace.explore"):
     import ipywidgets as widgets

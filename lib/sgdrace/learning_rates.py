@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdrace.arguments import FloatArray, count, real, shown, store
+from sgdrace._arguments import FloatArray, count, real, shown, store
 
 TINY = math.ulp(0.0)  # the smallest number above 0
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from sgdrace.arguments import FloatArray, Seed, count, generator, points, shape_of_draws, shares
+from sgdrace._arguments import FloatArray, Seed, count, generator, points, shape_of_draws, shares
 from sgdrace.delays import (
     DelayLaw,
     Empirical,
@@ -171,7 +171,7 @@ def sample(law: Law, K: int, P: int, seed: Seed, size: Size) -> FloatArray:
     if not X.has_quantiles:
         return np.asarray(np.partition(X.sample(rng, (*shape, P)), K - 1, axis=-1)[..., K - 1])
     exponential = np.log1p(rng.standard_gamma(K, shape) / rng.standard_gamma(P - K + 1, shape))
-    return np.asarray(X.at_hazard(exponential))
+    return np.asarray(X.from_exponential(exponential))
 
 
 def _checked(law: Any, K: Any, P: Any) -> tuple[Any, int, int]:
@@ -235,7 +235,7 @@ def _quadrature(law: DelayLaw, K: int, P: int, want_var: bool = False) -> tuple[
         z = np.linspace(low, high, int(panels) + 1)
         weight = np.exp(_log_logit_density(z, K, P))
         weight /= weight.sum()
-        x = law.at_hazard(np.logaddexp(0, z))
+        x = law.from_exponential(np.logaddexp(0, z))
         center = float(weight @ x)
         # The square root first: a tiny weight times a huge square would overflow.
         spread = float(((np.sqrt(weight) * (x - center)) ** 2).sum()) if want_var else math.nan
@@ -273,7 +273,7 @@ def _logit_range(law: DelayLaw, K: int, P: int, power: int) -> tuple[float, floa
     depth = _depth(law)
     z = np.linspace(peak, depth, 1000)
     with np.errstate(divide="ignore"):  # times may underflow to 0 at the near end
-        log_integrand = _log_logit_density(z, K, P) + power * np.log(law.at_hazard(np.logaddexp(0, z)))
+        log_integrand = _log_logit_density(z, K, P) + power * np.log(law.from_exponential(np.logaddexp(0, z)))
     matters = z[log_integrand > log_integrand.max() - 60]
     return edge(-1), min(max(edge(+1), matters[-1]), depth)
 
@@ -282,7 +282,7 @@ def _depth(law: DelayLaw) -> float:
     """How far into the tail, in cumulative hazard, the times of the law can be computed."""
     depth = law.deepest_hazard
     with np.errstate(over="ignore"):
-        while not np.isfinite(law.at_hazard(np.array([depth]))).all():
+        while not np.isfinite(law.from_exponential(np.array([depth]))).all():
             depth /= 2
     return depth
 
@@ -290,7 +290,7 @@ def _depth(law: DelayLaw) -> float:
 def _tail_slope(law: DelayLaw) -> float:
     """How fast log X grows with the cumulative hazard far out: 1/α for a power tail, 0 for lighter ones."""
     at = _depth(law) * np.array([0.6, 0.8, 1.0])
-    first, second = np.diff(np.log(law.at_hazard(at))) / np.diff(at)
+    first, second = np.diff(np.log(law.from_exponential(at))) / np.diff(at)
     # Tails lighter than any power (log-normal, Weibull) still grow a little at any finite depth, ever slower.
     return float(second) if math.isclose(first, second, rel_tol=0.05) else 0.0
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from sgdrace.arguments import FloatArray, Seed, count, floats, one_of, real, reals, seed_sequence, shown
-from sgdrace.extras import extra
-from sgdrace.memory import must_fit
+from sgdrace._arguments import FloatArray, Seed, count, floats, one_of, real, reals, seed_sequence, shown
+from sgdrace._extras import extra
+from sgdrace._memory import must_fit
 
 # Intermediate arrays hold at most so many numbers (32 MB): large enough for fast matrix products.
 PIECE = 2**22

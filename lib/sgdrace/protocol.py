@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Literal, NamedTuple, Protocol
 
-from sgdrace.arguments import Seed, count, real, seed_sequence, shown, variant_P_K
+from sgdrace._arguments import Seed, count, real, seed_sequence, shown
+from sgdrace._memory import must_fit
+from sgdrace._times import CHUNK, CommonTimes
 from sgdrace.delays import Law, law_of_learners
-from sgdrace.memory import must_fit
-from sgdrace.streams import CHUNK, CommonTimes
+from sgdrace.variants import variant_P_K
 
 Fate = Literal["used", "stale", "cancelled", "unfinished"]
 

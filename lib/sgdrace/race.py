@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike
 from tqdm.auto import tqdm
 
 from sgdrace import order_statistics
-from sgdrace.arguments import FloatArray, IntArray, Seed, count, real, seed_sequence, variant_P_K
-from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
-from sgdrace.events import (
+from sgdrace._arguments import FloatArray, IntArray, Seed, count, real, seed_sequence
+from sgdrace._completions import (
     Learners,
     by_learner,
     earliest,
@@ -30,8 +29,10 @@ from sgdrace.events import (
     first_completions,
     last_of_group,
 )
-from sgdrace.memory import must_fit
-from sgdrace.streams import CommonTimes, FreshTimes, Source
+from sgdrace._memory import must_fit
+from sgdrace._times import CommonTimes, FreshTimes, Source
+from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
+from sgdrace.variants import variant_P_K
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
 FEW = 100  # pushes at a time below which a heap is faster than NumPy

@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from sgdrace.arguments import FloatArray, count, shown
+from sgdrace._arguments import FloatArray, count, shown
 
 Path = str | os.PathLike[str]
 Rows = Iterator[tuple[int, list[str]]]  # the number of each line, and its cells

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
-from sgdrace import memory
-from sgdrace.arguments import FloatArray, Seed, count, reals, seed_sequence, shown
+from sgdrace import _memory
+from sgdrace._arguments import FloatArray, Seed, count, reals, seed_sequence, shown
 from sgdrace.learning_rates import ConstantRate, LearningRate, as_learning_rate, checked_steps
 from sgdrace.problems import Problem, Workspace, as_problem
 from sgdrace.race import Race
@@ -335,7 +335,7 @@ class Records:
             replicas = len(self.replay.diverged)
             raise ValueError(
                 f"{min(updates, 10**300):.3g} updates of {replicas} replicas would take more than "
-                f"{memory.LARGEST / 2**30:.0f} GiB, which hold about {room}; "
+                f"{_memory.LARGEST / 2**30:.0f} GiB, which hold about {room}; "
                 f"use fewer replicas or updates, or a larger every."
             )
 
@@ -348,7 +348,7 @@ class Records:
         # Each is an array of its own until all of them are put together.
         bytes_each = (a_record / self.every + an_update) * (COLUMN + 2 * 8 * replicas)
         gradients = GRADIENTS * 8 * replicas * K * d
-        return max(0, int((memory.LARGEST - gradients) / max(1.0, bytes_each)))
+        return max(0, int((_memory.LARGEST - gradients) / max(1.0, bytes_each)))
 
     def training(self, K: int | NDArray[Any]) -> Training:
         """The finished run."""

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from sgdrace import Exponential, Quadratic, simulate, theory, train
-from sgdrace.arguments import VARIANTS
+from sgdrace.variants import VARIANTS
 
 SYNC, ASYNC = ("K-sync", "K-batch-sync"), ("K-async", "K-batch-async")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgdrace import theory
-from sgdrace.arguments import VARIANTS
+from sgdrace.variants import VARIANTS
 
 # E w_j² for sigma²/m = 1, c = 1, w_0 = 3 at j = 1, 2, 5, 10, 20, 60, and in the long run.
 MOMENTS = {

@@ -23,9 +23,9 @@ from sgdrace import (
     simulate,
     theory,
 )
-from sgdrace.arguments import VARIANTS
 from sgdrace.delays import Scaled
 from sgdrace.theory import renewals
+from sgdrace.variants import VARIANTS
 
 # E[T] by law, P and K, to four digits: K-sync, K-async (simulated for 1 < K < P), K-batch-async.
 EXPONENTIAL = """

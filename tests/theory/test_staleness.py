@@ -20,8 +20,8 @@ from sgdrace import (
     simulate,
     theory,
 )
-from sgdrace.arguments import VARIANTS
 from sgdrace.delays import Scaled
+from sgdrace.variants import VARIANTS
 
 
 @pytest.mark.parametrize("P", [1, 8, 40])

@@ -7,7 +7,7 @@ what `make bench` measured last.
 from importlib.resources import files
 from pathlib import Path
 
-from sgdrace.arguments import one_of
+from sgdrace._arguments import one_of
 
 FILES = ("step-times.csv", "benchmarks.json")
 

@@ -10,7 +10,7 @@ Both of a pair take the same arguments:
 True
 """
 
-from sgdrace.extras import extra
+from sgdrace._extras import extra
 
 with extra("explore", what="sgdrace.figures"):
     from sgdrace.figures.canvas import VARIANT, WORK  # the first that imports Matplotlib

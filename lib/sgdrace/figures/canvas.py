@@ -17,7 +17,7 @@ from matplotlib.transforms import Affine2D, TransformedBbox
 from matplotlib.transforms import Bbox as Box
 from numpy.typing import ArrayLike
 
-from sgdrace.arguments import FloatArray
+from sgdrace._arguments import FloatArray
 from sgdrace.figures.labels import apart, text_width
 from sgdrace.figures.svg import FONT
 

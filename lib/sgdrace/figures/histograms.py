@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from sgdrace.arguments import FloatArray, reals, shown
+from sgdrace._arguments import FloatArray, reals, shown
 from sgdrace.delays import DelayLaw, Law, as_single_law
 from sgdrace.figures.canvas import BARS_ALPHA, INK, INKS, LINE, SMALL, number, percent, plot
 from sgdrace.figures.labels import text_width

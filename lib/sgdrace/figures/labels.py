@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgdrace.arguments import FloatArray
+from sgdrace._arguments import FloatArray
 from sgdrace.figures.svg import FONT
 
 ASCENT, DESCENT = 11.0, 4.0  # of a line of text, from its baseline

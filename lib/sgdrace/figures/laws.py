@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sgdrace import order_statistics
-from sgdrace.arguments import FloatArray, count
+from sgdrace._arguments import FloatArray, count
 from sgdrace.delays import DelayLaw, Law, as_single_law
 from sgdrace.figures.canvas import (
     INKS,

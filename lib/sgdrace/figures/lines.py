@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from sgdrace.arguments import VARIANTS, FloatArray, one_of, shown
+from sgdrace._arguments import FloatArray, one_of, shown
 from sgdrace.figures.canvas import (
     INKS,
     SMALL,
@@ -22,6 +22,7 @@ from sgdrace.figures.canvas import (
     tick_words,
 )
 from sgdrace.figures.labels import text_width
+from sgdrace.variants import VARIANTS
 
 MOST = 10  # names that fit one below the other
 WIDEST = 170.0  # a name may take this much of the width

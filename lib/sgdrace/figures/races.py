@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from sgdrace.arguments import FloatArray, real, shown
+from sgdrace._arguments import FloatArray, real, shown
 from sgdrace.figures.canvas import (
     LINE,
     SMALL,

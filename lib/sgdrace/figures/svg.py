@@ -19,7 +19,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Affine2D, Bbox, Transform
 from matplotlib.typing import ColorType
 
-from sgdrace.arguments import shown
+from sgdrace._arguments import shown
 
 FONT = 13.0  # size of all text that does not say otherwise, in units of the figure
 MISS = 0.3  # units by which a simplified line may miss its points

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from sgdrace.arguments import FloatArray, shown
+from sgdrace._arguments import FloatArray, shown
 from sgdrace.figures.canvas import (
     INK,
     LINE,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from sgdrace.arguments import shown
+from sgdrace._arguments import shown
 from sgdrace.figures.canvas import DARK, INK, LINE, SMALL, WIDTH, WORK, Paper, percent
 from sgdrace.figures.labels import text_width
 from sgdrace.figures.work import KINDS

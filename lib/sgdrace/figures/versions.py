@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from sgdrace.arguments import VARIANTS, FloatArray, count, one_of, reals, shown
+from sgdrace._arguments import FloatArray, count, one_of, reals, shown
 from sgdrace.figures.canvas import (
     BARS_ALPHA,
     DARK,
@@ -30,6 +30,7 @@ from sgdrace.figures.canvas import (
 from sgdrace.figures.labels import text_width
 from sgdrace.figures.timelines import number_rows
 from sgdrace.protocol import Job
+from sgdrace.variants import VARIANTS
 
 Ints = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sgdrace import order_statistics
-from sgdrace.arguments import FloatArray
+from sgdrace._arguments import FloatArray
 from sgdrace.delays import DelayLaw, Law
 from sgdrace.figures.canvas import (
     INK,

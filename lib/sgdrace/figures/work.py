@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgdrace.arguments import FloatArray, real, variant_P_K
+from sgdrace._arguments import FloatArray, real
 from sgdrace.protocol import Job, Update
+from sgdrace.variants import variant_P_K
 
 KINDS = ("used", "stale", "cancelled", "running", "idle")
 

@@ -1,6 +1,6 @@
 """Which K is best for the next interval of a run, and how K should follow the loss (AdaSync).
 
-Knows the non-convex bound per interval; nothing of simulation. The rules are used by `synchrony`.
+Knows the non-convex bound per interval; nothing of simulation. The rules are used by `sgdrace.adasync`.
 All of them treat gamma' as independent of K, and F is the loss above its infimum.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace.arguments import LARGEST_COUNT, FloatArray, count, floats, real, reals, shown
+from sgdrace._arguments import LARGEST_COUNT, FloatArray, count, floats, real, reals, shown
 
 
 def interval_bound(

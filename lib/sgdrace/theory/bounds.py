@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace.arguments import VARIANTS, FloatArray, count, floats, one_of, real, reals, shown
+from sgdrace._arguments import FloatArray, count, floats, one_of, real, reals, shown
+from sgdrace.variants import VARIANTS
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from functools import cache
 import numpy as np
 from scipy import optimize
 
-from sgdrace.arguments import FloatArray, count, real, variant_P_K
+from sgdrace._arguments import FloatArray, count, real
+from sgdrace.variants import variant_P_K
 
 LARGEST_P = 10**8  # beyond, what one of P learners changes is lost in the rounding of a recursion
 MOST_UPDATES = 10**6  # of one trajectory: seconds of work

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import fft, special
 
 from sgdrace import order_statistics
-from sgdrace.arguments import FloatArray
+from sgdrace._arguments import FloatArray
 from sgdrace.delays import DelayLaw, Empirical, Exponential, Gamma, PerLearner, Scaled, ShiftedExponential
 
 LARGEST_K = 512  # the work grows like K²: beyond, simulation is quicker

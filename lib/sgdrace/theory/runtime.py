@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from sgdrace import order_statistics
-from sgdrace.arguments import FloatArray, count, real, variant_P_K
+from sgdrace._arguments import FloatArray, count, real
 from sgdrace.delays import DelayLaw, Empirical, Law, PerLearner, Scaled, finite_mean, law_of_learners
 from sgdrace.theory.renewals import QuadratureError, event_times
+from sgdrace.variants import variant_P_K
 
 OUTSIDE = 1e-5  # relative, by which quadrature and bounds may differ
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgdrace.arguments import FloatArray, count, shown, variant_P_K
+from sgdrace._arguments import FloatArray, count, shown
 from sgdrace.delays import (
     DelayLaw,
     Empirical,
@@ -21,6 +21,7 @@ from sgdrace.delays import (
     finite_mean,
     law_of_learners,
 )
+from sgdrace.variants import variant_P_K
 
 MASS_LEFT_OUT = 1e-12
 LONGEST_PMF = 10**7  # entries: 80 MB

@@ -17,7 +17,6 @@ IntArray = NDArray[np.int32]
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 LARGEST_COUNT = 2**53
-VARIANTS = ("K-sync", "K-batch-sync", "K-async", "K-batch-async")
 
 
 def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
@@ -125,8 +124,8 @@ def shares(name: str, values: Any) -> FloatArray:
 def one_of(name: str, value: Any, options: Sequence[str]) -> str:
     """One of a few names; a near miss gets a suggestion.
 
-    >>> one_of("variant", "K-async", VARIANTS)
-    'K-async'
+    >>> one_of("law", "Pareto", ["Exponential", "Pareto"])
+    'Pareto'
     """
     if not isinstance(value, str):
         raise TypeError(f"{name} must be one of {', '.join(options)}; got {shown(value)}.")
@@ -137,23 +136,6 @@ def one_of(name: str, value: Any, options: Sequence[str]) -> str:
     if near:
         raise ValueError(f"{name} {value!r} is unknown; did you mean {plain[near[0]]}?")
     raise ValueError(f"{name} must be one of {', '.join(options)}; got {value!r}.")
-
-
-def variant_P_K(variant: Any, P: Any, K: Any) -> tuple[str, int, int]:
-    """A variant with the number of learners P and of mini-batches per update K that it allows.
-
-    >>> variant_P_K("K-batch-sync", 8, 20)
-    ('K-batch-sync', 8, 20)
-    """
-    variant, P, K = one_of("variant", variant, VARIANTS), count("P", P), count("K", K)
-    for name, number in (("P", P), ("K", K)):
-        if number > LARGEST_COUNT:
-            raise ValueError(f"{name} must be at most 2^53, up to which floats hold every whole number.")
-    if K > P and "batch" not in variant:
-        raise ValueError(
-            f"{variant} waits for K different learners, so K must be between 1 and P = {P}; got {K}."
-        )
-    return variant, P, K
 
 
 def seed_sequence(seed: Seed) -> np.random.SeedSequence:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sgdrace.arguments import FloatArray
+from sgdrace._arguments import FloatArray
 from sgdrace.delays import DelayLaw, PerLearner
 
 CHUNK = 32  # mini-batches of every learner that a stream draws at a time

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdrace.arguments import FloatArray
-from sgdrace.streams import Source
+from sgdrace._arguments import FloatArray
+from sgdrace._times import Source
 
 Learners = NDArray[np.integer]
 

@@ -9,18 +9,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgdrace.arguments import FloatArray, IntArray, Seed, count, generator, shown, variant_P_K
+from sgdrace._arguments import FloatArray, IntArray, Seed, count, generator, shown
+from sgdrace._completions import Learners, earliest
+from sgdrace._memory import must_fit
+from sgdrace._times import FreshTimes, Source
 from sgdrace.delays import Law, law_of_learners
-from sgdrace.events import Learners, earliest
-from sgdrace.memory import must_fit
-from sgdrace.streams import FreshTimes, Source
+from sgdrace.variants import variant_P_K
 
 BoolArray = NDArray[np.bool_]
 
 BYTES = 40  # that a learner takes, and a push, in one replica, with what is needed on the way
 
 
-class LockstepUpdate(NamedTuple):
+class RaceStep(NamedTuple):
     """One update of every replica; where a replica has a smaller K than others, its columns end in -1."""
 
     time: FloatArray  # (replicas,)
@@ -29,11 +30,11 @@ class LockstepUpdate(NamedTuple):
     pushed: FloatArray  # (replicas, largest K)
 
 
-class Lockstep:
+class SteppedRace:
     """Replicas of a race that wait for the caller to choose K before every update.
 
     >>> from sgdrace import Constant
-    >>> race = Lockstep("K-batch-async", P=2, delay=Constant(1.0), replicas=1)
+    >>> race = SteppedRace("K-batch-async", P=2, delay=Constant(1.0), replicas=1)
     >>> [race.update(K).time.tolist() for K in (2, 4, 1)]
     [[1.0], [3.0], [4.0]]
     """
@@ -61,11 +62,11 @@ class Lockstep:
         self._restart(np.ones((self.replicas, self.P), bool), np.zeros(self.replicas), version=0)
 
     @np.errstate(over="ignore")  # what overflows is refused below
-    def update(self, K: ArrayLike) -> LockstepUpdate:
+    def update(self, K: ArrayLike) -> RaceStep:
         """Make the next update of every replica, from K pushes, or from K[r] pushes in replica r."""
         counts = self._checked(K)
         largest = int(counts.max())
-        pushes = LockstepUpdate(
+        pushes = RaceStep(
             np.empty(self.replicas),
             np.full((self.replicas, largest), -1, np.int32),
             np.full((self.replicas, largest), -1, np.int32),
@@ -84,7 +85,7 @@ class Lockstep:
         self._restart(waiting, pushes.time, self.updates)
         return pushes
 
-    def _pushes(self, counts: IntArray, pushes: LockstepUpdate) -> BoolArray:
+    def _pushes(self, counts: IntArray, pushes: RaceStep) -> BoolArray:
         """The first K learners push and wait."""
         order = earliest(self.finish, pushes.learner.shape[1])
         waiting = np.zeros(self.finish.shape, bool)
@@ -94,7 +95,7 @@ class Lockstep:
             waiting[self.row[active], learner[active]] = True
         return waiting
 
-    def _pushes_in_batch(self, counts: IntArray, pushes: LockstepUpdate) -> BoolArray:
+    def _pushes_in_batch(self, counts: IntArray, pushes: RaceStep) -> BoolArray:
         """K pushes, each but the last followed at once by another mini-batch with the current model."""
         waiting = np.zeros(self.finish.shape, bool)
         for k in range(pushes.learner.shape[1]):
@@ -108,7 +109,7 @@ class Lockstep:
             self._restart(goes_on, self.finish[self.row, learner], self.updates)
         return waiting
 
-    def _record(self, pushes: LockstepUpdate, k: int, active: BoolArray, learner: Learners) -> None:
+    def _record(self, pushes: RaceStep, k: int, active: BoolArray, learner: Learners) -> None:
         row, who = self.row[active], learner[active]
         pushes.learner[row, k] = who
         pushes.staleness[row, k] = self.updates - self.version[row, who]

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sgdrace.adasync import BoundRule, QuadraticRule, SqrtRule, train_adaptively
 from sgdrace.delays import Constant, Empirical, Exponential, Lomax, PerLearner
 from sgdrace.learning_rates import StalenessCompensating
-from sgdrace.lockstep import Lockstep
 from sgdrace.problems import MLP, LogisticRegression, Quadratic
 from sgdrace.race import Race
-from sgdrace.synchrony import BoundRule, QuadraticRule, SqrtRule, train_adaptively
+from sgdrace.stepped_race import SteppedRace
 from sgdrace.training import train
 
 LOGISTIC = LogisticRegression.synthetic(rows=64, dimension=3, m=8, l2=0.01)
@@ -118,10 +118,10 @@ def test_a_run_with_changing_K_is_the_training_of_its_own_race(variant, delay):
     assert run.K.shape == (3, 150)
     assert set(np.unique(run.K)) == {1, 2, 3, 4, 5, 6}
     # The same race again, from the K that were chosen, then trained as a whole.
-    lockstep = Lockstep(variant, 8, delay, replicas=3, seed=4)
+    steps = SteppedRace(variant, 8, delay, replicas=3, seed=4)
     time, staleness = np.empty((3, 150)), np.full((3, 150, 6), -1, np.int32)
     for j in range(150):
-        step = lockstep.update(run.K[:, j])
+        step = steps.update(run.K[:, j])
         time[:, j] = step.time
         staleness[:, j, : step.staleness.shape[1]] = step.staleness
     race = Race(variant, 8, run.K, time, None, staleness, None)
@@ -213,7 +213,7 @@ class Still:
 
 @pytest.mark.parametrize("variant", ["K-sync", "K-batch-sync", "K-async", "K-batch-async"])
 def test_a_run_until_a_time_that_never_comes_is_refused(variant, monkeypatch):
-    monkeypatch.setattr("sgdrace.synchrony.STANDSTILL", 500)
+    monkeypatch.setattr("sgdrace.adasync.STANDSTILL", 500)
     with pytest.raises(ValueError, match="no time passed during 500 updates; use positive times, or give"):
         train_adaptively(Quadratic(), variant, 4, Still(), SqrtRule(1), until=1.0)
     run = train_adaptively(Quadratic(), variant, 4, Still(), SqrtRule(1), updates=600)
@@ -265,7 +265,7 @@ def test_a_run_that_no_memory_can_hold_is_refused_before_it_starts(length):
 
 
 def test_a_run_that_outgrows_memory_ends_in_a_sentence(monkeypatch):
-    monkeypatch.setattr("sgdrace.memory.LARGEST", 2**16)
+    monkeypatch.setattr("sgdrace._memory.LARGEST", 2**16)
     with pytest.raises(ValueError, match=r"updates of 1 replicas would take more than .*, or a larger every"):
         train_adaptively(Quadratic(), "K-sync", 4, Still(), SqrtRule(1), until=1.0)
 
@@ -275,7 +275,7 @@ def test_the_bound_on_the_number_of_updates_refuses_no_run_that_fits(monkeypatch
     for variant in ("K-sync", "K-batch-sync", "K-async", "K-batch-async"):
         setting = (Quadratic(), variant, 4, Exponential(), always(4), 0.1)
         run = train_adaptively(*setting, until=100.0)
-        monkeypatch.setattr("sgdrace.memory.LARGEST", 1000 + 400 * int(run.updates[-1]))
+        monkeypatch.setattr("sgdrace._memory.LARGEST", 1000 + 400 * int(run.updates[-1]))
         assert train_adaptively(*setting, until=100.0).updates[-1] == run.updates[-1]
         monkeypatch.undo()
 

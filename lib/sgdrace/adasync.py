@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
-from sgdrace.arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, store, variant_P_K
+from sgdrace._arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, store
 from sgdrace.delays import Law, PerLearner
 from sgdrace.learning_rates import LearningRate, as_learning_rate
-from sgdrace.lockstep import Lockstep
 from sgdrace.problems import Problem, as_problem
+from sgdrace.stepped_race import SteppedRace
 from sgdrace.theory.adasync import adasync_K, quadratic_rule, square_root_rule, whole_K
 from sgdrace.training import Records, Replay, Training, flag
+from sgdrace.variants import variant_P_K
 
 # Updates during which no time passes, after which a run until some time is refused. A law that lets time pass
 # in only one update of a thousand gets there once in 5·10^8 standstills.
@@ -148,7 +149,7 @@ def train_adaptively(
     interval, every = real("interval", interval, above=0), count("every", every)
     last, end = _stop(updates, until)
     root = seed_sequence(seed)
-    race = Lockstep(variant, P, delay, replicas, root)
+    race = SteppedRace(variant, P, delay, replicas, root)
     replay = Replay(problem, race.replicas, 1, as_learning_rate(learning_rate), root)
     records = Records(replay, flag("gradients", gradients), every, with_K=True)
     records.must_hold(_fewest(end, race, choose.K_max) if last is None else last, choose.K_max)
@@ -237,7 +238,7 @@ def _stop(updates: int | None, until: float | None) -> tuple[int | None, float]:
     return None, real("until", until, above=0)
 
 
-def _fewest(until: float, race: Lockstep, K: int) -> float:
+def _fewest(until: float, race: SteppedRace, K: int) -> float:
     """About how many updates a run makes until this time at the least; 0 if the law does not say.
 
     An update needs K mini-batches, or waits for some of P learners, and somebody is always at work. So on
