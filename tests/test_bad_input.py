@@ -151,7 +151,7 @@ LAWS = [
     (
         lambda: Scaled(PerLearner([Constant()]), 2.0),
         TypeError,
-        "base must be one law that all learners share",
+        "base must be a law of mini-batch times that all learners share",
     ),
     (lambda: PerLearner([Exponential()], factors=[1.0]), TypeError, "factors scale one law; a list of laws"),
     (lambda: PerLearner(Exponential(), factors=2.0), ValueError, "factors must be a non-empty list"),

@@ -22,7 +22,7 @@ from sgdrace import (
     Uniform,
     simulate,
 )
-from sgdrace.delays import Scaled, as_law
+from sgdrace.delays import as_law
 from tests.examples import CONTINUOUS, DISCRETE, Own
 
 FALSE_ALARM = 1e-6  # of each statistical test in this file
@@ -351,4 +351,4 @@ def test_parameters_can_be_replaced():
 
 
 def test_a_distribution_of_scipy_can_be_scaled():
-    assert Scaled(stats.expon(), 2.0).mean == 2.0
+    assert (2.0 * as_law(stats.expon())).mean == 2.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sgdrace import Empirical
-from sgdrace.traces import read_times
+from sgdrace.delays.trace_files import read_times
 
 
 def write(folder, text):

@@ -16,6 +16,9 @@ from sgdrace.delays import (
     ShiftedExponential,
     Uniform,
     Weibull,
+    as_law,
+    check_law,
+    fit,
 )
 from sgdrace.learning_rates import (
     ConstantRate,
@@ -61,6 +64,9 @@ __all__ = [
     "Training",
     "Uniform",
     "Weibull",
+    "as_law",
+    "check_law",
+    "fit",
     "order_statistics",
     "simulate",
     "theory",
