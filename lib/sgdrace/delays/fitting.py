@@ -226,23 +226,18 @@ def _hyperexponential(times: FloatArray) -> HyperExponential:
         (odds, *_), log_rates, rates = at, at[1:], np.exp(at[1:])
         log_shares = special.log_expit(np.array([odds, -odds]))
         logs = log_shares + log_rates - np.multiply.outer(times, rates)
-        total = special.logsumexp(logs, axis=1)
+        total = np.logaddexp(*logs.T)
         kind = np.exp(logs - total[:, None])  # how likely each time is of each kind
         by_odds = kind[:, 0].mean() - special.expit(odds)
         by_log_rates = (kind * (1 - np.multiply.outer(times, rates))).mean(axis=0)
         return -float(total.mean()), -np.append(by_odds, by_log_rates)
 
     # The likelihood may have several hills: start from each of three shares of slow mini-batches.
-    ends = []
-    ordered = np.sort(times)
+    ordered, ends = np.sort(times), []
     for share in (0.5, 0.1, 0.01):
         fast, slow = np.split(ordered, [min(math.ceil((1 - share) * times.size), times.size - 1)])
         start = np.log([(1 - share) / share, 1 / fast.mean(), 1 / slow.mean()])
-        ends.append(
-            optimize.minimize(
-                loss, start, jac=True, bounds=[(-30, 30), (-30, 30), (-30, 30)], options={"ftol": 1e-13}
-            )
-        )
+        ends.append(optimize.minimize(loss, start, jac=True, bounds=[(-30, 30)] * 3, options={"gtol": 1e-7}))
     odds, *log_rates = min(ends, key=lambda end: end.fun).x
     shares = special.expit([odds, -odds])
     return HyperExponential(tuple(shares), tuple(np.exp(log_rates)))
