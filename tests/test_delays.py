@@ -19,10 +19,12 @@ from sgdrace import (
     Gamma,
     HyperExponential,
     PerLearner,
+    ShiftedExponential,
     Uniform,
+    order_statistics,
     simulate,
 )
-from sgdrace.delays import as_law
+from sgdrace.delays import Scaled, Shifted, as_law
 from tests.examples import CONTINUOUS, DISCRETE, Own
 
 FALSE_ALARM = 1e-6  # of each statistical test in this file
@@ -352,3 +354,112 @@ def test_parameters_can_be_replaced():
 
 def test_a_distribution_of_scipy_can_be_scaled():
     assert (2.0 * as_law(stats.expon())).mean == 2.0
+
+
+ADOPTED = [
+    as_law(stats.invgauss(1.0)),
+    as_law(Own(Erlang(), offers=("cdf", "sf", "pdf", "ppf", "isf", "mean", "var"))),
+]
+CHANGES = [(lambda X: 3 * X, 3.0, 0.0), (lambda X: X + 0.5, 1.0, 0.5), (lambda X: 0.5 + X * 3, 3.0, 0.5)]
+CHANGES += [(lambda X: 3 * (0.5 + X) + 1 + 2, 3.0, 4.5), (lambda X: np.float64(2.0) * X * 1.5, 3.0, 0.0)]
+
+
+@pytest.mark.parametrize("law", [*CONTINUOUS, *DISCRETE, *ADOPTED, as_law(stats.poisson(3))], ids=repr)
+@pytest.mark.parametrize(("change", "factor", "shift"), CHANGES)
+def test_a_number_times_a_law_plus_a_number_is_the_law_of_such_times(law, change, factor, shift):
+    changed = change(law)
+    q, x = np.array([1e-3, 0.3, 0.5, 0.999]), law.ppf(np.array([0.1, 0.3, 0.6, 0.99]))
+    y = (factor * x + shift) * (1 + 1e-13)  # a discrete law jumps here, and rounding must not matter
+    assert changed.ppf(q) == pytest.approx(factor * law.ppf(q) + shift, rel=1e-12)
+    assert changed.isf(q) == pytest.approx(factor * law.isf(q) + shift, rel=1e-12)
+    assert changed.cdf(y) == pytest.approx(law.cdf(x), rel=1e-9)
+    assert changed.sf(y) == pytest.approx(law.sf(x), rel=1e-9)
+    assert changed.mean == pytest.approx(factor * law.mean + shift, rel=1e-12)
+    assert changed.var == pytest.approx(factor**2 * law.var, rel=1e-9)
+    assert changed.from_exponential(q) == pytest.approx(factor * law.from_exponential(q) + shift, rel=1e-12)
+    assert changed.cdf(0.99 * shift) == 0 or shift == 0
+    if law in CONTINUOUS:
+        assert changed.pdf(y) == pytest.approx(law.pdf(x) / factor, rel=1e-6)
+        assert changed.hazard(y) == pytest.approx(law.hazard(x) / factor, rel=1e-6)
+    drawn, plain = (X.sample(np.random.default_rng(5), (50, 4)) for X in (changed, law))
+    assert drawn == pytest.approx(factor * plain + shift, rel=1e-12)
+    assert len(repr(changed)) < 110
+
+
+AFTER_A_SHIFT = {"NLTU": "NLTU", "both": "NLTU", "NSTU": "neither", "neither": "neither"}
+
+
+@pytest.mark.parametrize("law", [*CONTINUOUS, *DISCRETE, Gamma(3.0, 1.0), Exponential()], ids=repr)
+def test_a_multiple_keeps_its_class_and_a_shift_makes_a_new_mini_batch_longer(law):
+    name = {(True, False): "NLTU", (False, True): "NSTU", (False, False): "both", (True, True): "neither"}
+    assert (3 * law).ageing == law.ageing == name[_ages(3 * law)]
+    shifted = law + 0.1 * law.mean
+    assert shifted.ageing == AFTER_A_SHIFT[law.ageing] == name[_ages(shifted)]
+
+
+def test_a_long_shift_of_a_mixture_is_not_called_what_it_may_be():
+    # exp(-1) < 1/2, so this one is NLTU; uncertified, it is called "neither", which promises nothing.
+    law = HyperExponential((0.5, 0.5), (2.0, 1.0)) + 1.0
+    assert _ages(law) == (True, False) and law.ageing == "neither"
+
+
+def test_a_family_that_holds_its_multiples_and_shifts_keeps_them():
+    assert 2 * Exponential(3.0) == Exponential(1.5) and Exponential(3.0) + 1 == ShiftedExponential(1.0, 3.0)
+    assert 2 * (Exponential(4.0) + 1) + 1 == ShiftedExponential(3.0, 2.0)
+    assert 2 * Erlang(3, 3.0) == Erlang(3, 1.5) and 2 * Uniform(0.0, 2.0) + 1 == Uniform(1.0, 5.0)
+    assert 2 * Constant(3.0) + 1 == Constant(7.0)
+    trace = 2 * Empirical([1.0, 2.0]) + 1
+    assert type(trace) is Empirical and trace.times.tolist() == [3.0, 5.0]
+    assert (Scaled(Empirical([1.0, 2.0]), 2.0) + 1).times.tolist() == [3.0, 5.0]
+    assert 2 * Scaled(Erlang(), 3.0) == Scaled(Erlang(), 6.0)
+    assert (law := Gamma()) + 0 is law
+    assert repr(2 * (Gamma(2.0, 2.0) + 0.5)) == "Gamma(shape=2.0, rate=1.0) + 1.0"
+    assert repr(2 * as_law(stats.expon()) + 1) == "2.0 * scipy.stats.expon + 1.0"
+    assert repr(Scaled(Gamma(2.0, 2.0) + 1, 3.0)) == "3.0 * (Gamma(shape=2.0, rate=2.0) + 1.0)"
+    assert Shifted(Gamma(), 0.0).ageing == Gamma().ageing
+    for changed in (Gamma() + 0.5, 2 * Gamma() + 1):
+        assert pickle.loads(pickle.dumps(changed)) == changed == copy.deepcopy(changed)
+
+
+@pytest.mark.parametrize("change", [lambda X: 2 * X, lambda X: X + 1.0, lambda X: 2 * X + 1])
+def test_a_changed_law_without_quantiles_still_has_none(change):
+    X = as_law(Own(Exponential()))
+    changed = change(X)
+    assert not changed.has_quantiles and changed.deepest_hazard == X.deepest_hazard == 36.0
+    race = simulate("K-sync", 4, 2, changed, 5, seed=0, detail=False)  # which would draw by quantiles
+    assert (race.time[:, 0] > 0).all()
+
+
+def test_the_wait_for_a_changed_law_is_changed_alike():
+    X = Gamma(2.0, 2.0)
+    wait, spread = order_statistics.mean(X, 6, 8), order_statistics.var(X, 6, 8)
+    assert order_statistics.mean(2 * X + 1, 6, 8) == pytest.approx(2 * wait + 1, rel=1e-8)
+    assert order_statistics.var(2 * X + 1, 6, 8) == pytest.approx(4 * spread, rel=1e-7)
+
+
+def test_learners_are_slowed_down_together():
+    one = PerLearner(Exponential(), factors=[1.0, 3.0])
+    both = 2 * one + 1
+    assert both.means.tolist() == [3.0, 7.0] and (1 + one * 2).means.tolist() == [3.0, 7.0]
+    assert len((2 * one).kinds) == 1  # still drawn together
+    X = Erlang()
+    assert len((PerLearner([X, X]) + 1).kinds) == 1
+
+
+@pytest.mark.parametrize("law", [Exponential(), Gamma(), PerLearner([Gamma()])], ids=repr)
+@pytest.mark.parametrize(
+    ("change", "error", "sentence"),
+    [
+        (lambda X: 0 * X, ValueError, r"factor must be a finite number above 0; got 0\."),
+        (lambda X: X * -1.0, ValueError, r"factor must be a finite number above 0; got -1\."),
+        (lambda X: math.inf * X, ValueError, r"factor must be a finite number above 0; got inf\."),
+        (lambda X: X + math.nan, ValueError, r"shift must be a finite number of at least 0; got nan\."),
+        (lambda X: -0.1 + X, ValueError, r"shift must be a finite number of at least 0; got -0\.1\."),
+        (lambda X: "2" * X, TypeError, r"factor must be a number; got '2'\."),
+        (lambda X: X + Exponential(), TypeError, r"shift must be a number; got Exponential\(rate=1\.0\)\."),
+        (lambda X: np.array([1.0, 2.0]) * X, TypeError, r"factor must be a number; got array\(.*\)\."),
+    ],
+)
+def test_only_a_positive_number_scales_a_law_and_only_a_time_shifts_it(law, change, error, sentence):
+    with pytest.raises(error, match=sentence):
+        change(law)

@@ -150,7 +150,7 @@ class DelayLaw:
         return self._from_exponential(np.asarray(rng.standard_exponential(shape)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scaled(DelayLaw):
     """The law of factor · X: the same work on a machine that is slower by a constant factor.
 
@@ -167,6 +167,10 @@ class Scaled(DelayLaw):
 
     def __post_init__(self) -> None:
         store(self, base=_base(self.base), factor=real("factor", self.factor, above=0))
+
+    def __repr__(self) -> str:
+        base = f"({self.base!r})" if isinstance(self.base, Shifted) else repr(self.base)
+        return f"{self.factor!r} * {base}"
 
     @property
     def has_quantiles(self) -> bool:  # type: ignore[override]
@@ -217,13 +221,13 @@ class Scaled(DelayLaw):
         return Shifted(self, shift) if isinstance(plain, Scaled) else plain + shift
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Shifted(DelayLaw):
     """The law of X + shift: a fixed amount of work before or after what varies.
 
     >>> from sgdrace import Gamma
-    >>> Gamma(shape=2.0, rate=2.0) + 0.5
-    Shifted(base=Gamma(shape=2.0, rate=2.0), shift=0.5)
+    >>> 0.5 + 2 * Gamma(shape=2.0, rate=2.0)
+    Gamma(shape=2.0, rate=1.0) + 0.5
     """
 
     base: DelayLaw
@@ -231,6 +235,9 @@ class Shifted(DelayLaw):
 
     def __post_init__(self) -> None:
         store(self, base=_base(self.base), shift=real("shift", self.shift, above=0, closed=True))
+
+    def __repr__(self) -> str:
+        return f"{self.base!r} + {self.shift!r}"
 
     @property
     def has_quantiles(self) -> bool:  # type: ignore[override]
