@@ -15,12 +15,14 @@ from sgdrace import (
     Erlang,
     Exponential,
     Lomax,
+    Pareto,
     PerLearner,
     Uniform,
+    as_law,
+    check_law,
     order_statistics,
     simulate,
 )
-from sgdrace.delays import as_law
 from tests.examples import CONTINUOUS, DISCRETE, Own
 
 FALSE_ALARM = 1e-6  # of each statistical test in this file
@@ -230,3 +232,106 @@ def test_a_law_that_was_adopted_can_be_pickled(law):
     again = pickle.loads(pickle.dumps(law))
     rng, other = np.random.default_rng(0), np.random.default_rng(0)
     assert np.array_equal(again.sample(rng, (3, 1)), law.sample(other, (3, 1)))
+
+
+def test_task_own_law():
+    class Sometimes:
+        def sample(self, rng, size):
+            return 1.0 + 9.0 * (rng.random(size) < 0.1)
+
+    race = simulate("K-sync", P=8, K=8, delay=Sometimes(), updates=500, seed=0)
+    assert np.unique(np.diff(race.time)).tolist() == [1, 10]
+
+
+def test_task_own_law_with_quantiles():
+    class Triangle:
+        def sample(self, rng, size):
+            return self.ppf(rng.random(size))
+
+        def ppf(self, q):
+            return np.sqrt(q)
+
+    check_law(Triangle())
+    race = simulate("K-sync", P=10**6, K=10**6, delay=2 * as_law(Triangle()), updates=3, seed=0, detail=False)
+    assert np.allclose(np.diff(race.time), 2, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        *CONTINUOUS,
+        *DISCRETE,
+        Lomax(0.3),
+        Pareto(1.01),
+        stats.gamma(3.0),
+        stats.poisson(3),
+        PerLearner([Own(Erlang(), ALL), Erlang()]),
+        Own(Exponential()),
+        Own(Pareto(2.01), ALL),
+        Own(Constant(2.0), ("mean", "var", "cdf")),
+        2 * as_law(Own(Erlang(), ("ppf",))) + 1,
+    ],
+    ids=repr,
+)
+def test_a_law_that_keeps_its_word_passes_the_check(law):
+    # A fixed stream, so never or always; of a billion streams at most seven would refuse one of these.
+    assert check_law(law) is None
+
+
+class Counting:
+    """A law with a hidden state."""
+
+    n = 0
+
+    def sample(self, rng, size):
+        self.n += 1
+        return rng.standard_exponential(size) + self.n
+
+
+def draws(give):
+    law = Adopted()
+    law.sample = give
+    return law
+
+
+@pytest.mark.parametrize(
+    ("law", "error", "sentence"),
+    [
+        (Counting(), ValueError, "Counting.sample must draw from rng alone; the same seed gave other times"),
+        (draws(lambda rng, size: -rng.random(size)), ValueError, "sample must give finite times of at least"),
+        (draws(lambda rng, size: rng.random(size) * math.nan), ValueError, "finite times .*; got nan"),
+        (draws(lambda rng, size: rng.random(7)), ValueError, r"was asked for shape \(3,\) and gave \(7,\)"),
+        (draws(lambda rng, size: rng.random(int(np.prod(size)))), ValueError, "sample was asked for shape"),
+        (Adopted(ppf=Exponential(0.98).ppf), ValueError, "Adopted.ppf must describe the law"),
+        (Adopted(cdf=lambda x: np.exp(-x)), ValueError, "Adopted.cdf must never fall"),
+        (Adopted(sf=lambda x: 1 - x), ValueError, "Adopted.sf must give numbers between 0 and 1"),
+        (Adopted(isf=flat(math.inf)), ValueError, "Adopted.isf must give finite times"),
+        (Adopted(pdf=lambda x: -np.exp(-x)), ValueError, "Adopted.pdf must give numbers of at least 0"),
+        (Adopted(mean=0.9), ValueError, "Adopted.mean must be at least 0.94 to agree .*; got 0.9"),
+        (Adopted(mean=1.2, var=1.0), ValueError, "Adopted.mean must be at most 1.0.* and its var; got 1.2"),
+        (Adopted(mean=1.0, var=0.5), ValueError, "Adopted.var must be at least 0.6.* to agree .*; got 0.5"),
+        (Adopted(mean=math.nan), ValueError, "mean of Adopted must be at least 0; got nan"),
+        (Adopted(ageing="old"), ValueError, "Adopted.ageing must be one of NLTU"),
+        (PerLearner([Exponential(), Adopted(mean=0.5)]), ValueError, "Adopted.mean must be at least"),
+        (Exponential, TypeError, r"law must be a law such as Exponential\(...\), not the class itself"),
+        ([1.0, 2.0], TypeError, "law must be a law of mini-batch times"),
+    ],
+)
+def test_a_law_that_does_not_is_refused_in_one_sentence(law, error, sentence):
+    refused(lambda: check_law(law), error, sentence)
+
+
+def test_what_no_sample_can_tell_is_believed():
+    # Once in a billion times a mini-batch might take a billion: the mean would be 2, the variance immense.
+    assert check_law(Adopted(mean=2.0)) is None
+    assert check_law(Adopted(mean=1.0, var=1e9)) is None
+
+
+@pytest.mark.skipif(not hasattr(stats, "make_distribution"), reason="SciPy 1.15 brought new distributions")
+def test_scipys_own_arithmetic_makes_laws_too():
+    law = 2 * stats.Uniform(a=1.0, b=2.0) + 1
+    check_law(law)
+    assert as_law(law).mean == pytest.approx(4.0)
+    assert (2 * as_law(law) + 1).ppf(0.5) == pytest.approx(9.0)
+    race = simulate("K-sync", 4, 4, law, 20, seed=0)
+    assert np.diff(race.time).min() >= 3 and np.diff(race.time).max() <= 5
