@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 
 import ipywidgets as widgets
 import matplotlib.pyplot as plt
@@ -8,8 +9,10 @@ import pytest
 from ipywidgets.widgets.widget import _instances
 from matplotlib.figure import Figure
 
-from sgdrace import explore as module
-from sgdrace.explore import PRERENDER, Choice, Play, explore, glue, predict, show
+from sgdrace.explore import PRERENDER, Choice, Play, explore, explorers, frames, glue, predict, show
+from sgdrace.explore import shown as shown_module
+from sgdrace.explore.controls import control_of
+from sgdrace.figures import Picture
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -17,7 +20,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 def line(a, b=0):
     figure = Figure(figsize=(2, 1), facecolor="none")
     figure.subplots().plot([0, 1], [a, b])
-    return figure, f"A line from {a} to {b}."
+    return Picture(figure, f"A line from {a} to {b}.")
 
 
 @pytest.fixture
@@ -168,19 +171,10 @@ def test_a_state_without_a_picture_says_why():
     assert repr(shown) == "Explorer(K: 2 options). K = 3 is more than P & more."
 
 
-def describe_bare(a):
-    return f"Bare {a}."
-
-
-def bare(a):
-    return line(a)[0]
-
-
-def test_the_text_alternative_comes_from_describe_from_the_pair_or_from_the_twin():
-    assert repr(explore(bare, describe=lambda a: f"Told {a}.", a=[1, 2])).endswith("Told 1.")
-    assert repr(explore(line, a=[1, 2])).endswith("A line from 1 to 0.")
-    assert repr(explore(bare, a=[1, 2])).endswith("Bare 1.")
-    assert 'aria-label="Bare 1."' in visible(explore(bare, a=[1, 2]).widget)
+def test_the_text_alternative_of_a_frame_is_that_of_its_picture():
+    shown = explore(line, a=[1, 2])
+    assert repr(shown).endswith("A line from 1 to 0.")
+    assert 'aria-label="A line from 1 to 0."' in visible(shown.widget)
 
 
 def test_an_explorer_without_controls_is_one_frame(building):
@@ -206,12 +200,12 @@ def test_a_killed_worker_is_made_up_for(building):
 
 
 def test_a_worker_draws_what_it_inherited():
-    drawing = module._Drawing(line, None, [module._choice(("a", [1, 2]))])
-    module._inherited.append(drawing)
+    drawing = frames.Drawing(line, [control_of("a", [1, 2])])
+    frames._inherited.append(drawing)
     try:
-        (html, text), seconds = module._timed_in_worker((1,))
+        (html, text), seconds = frames._timed_in_worker((1,))
     finally:
-        module._inherited.pop()
+        frames._inherited.pop()
     assert text == "A line from 2 to 0." and text in html and seconds > 0
 
 
@@ -253,17 +247,37 @@ def test_a_draw_function_that_raises_names_the_state(count, building, no_new_wid
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    "made",
     [
-        (lambda a: None, "fails at a = 1: TypeError: the frame has no text alternative; pass describe"),
-        (lambda a: line(a)[0], "no text alternative"),
-        (lambda a: (line(a)[0], " "), "ValueError: alt must say in words"),
-        (lambda a: (17, "A number."), "TypeError: figures must be a Figure"),
+        lambda a: None,
+        lambda a: line(a).figures[0],
+        lambda a: line(a).figures,
+        lambda a: (line(a).figures[0], "A pair."),
+        lambda a: 17,
+        lambda a: " ",
     ],
 )
-def test_a_draw_function_that_returns_no_picture_is_refused(made, message, no_new_widgets):
+def test_a_draw_function_that_returns_no_picture_is_refused(made, no_new_widgets):
+    message = (
+        r"^explore\(<lambda>, a\) fails at a = 1: TypeError: draw must return a Picture, or a sentence for a "
+        r"state that has none; got .+\.$"
+    )
     with pytest.raises(RuntimeError, match=message):
         explore(made, a=[1, 2])
+
+
+@pytest.mark.parametrize("draw", [None, 17, line(1)])
+def test_what_is_no_function_is_refused(draw, no_new_widgets):
+    with pytest.raises(TypeError, match=r"^draw must be a function that returns a Picture; got .+\.$"):
+        explore(draw, a=[1, 2])
+
+
+@pytest.mark.parametrize("given", [None, line(1).figures[0], (line(1).figures[0], "A pair."), "A sentence."])
+def test_only_a_picture_is_shown(given, no_new_widgets):
+    with pytest.raises(
+        TypeError, match=r"^picture must be a Picture, which is figures with their words; got"
+    ):
+        show(given)
 
 
 def test_a_figure_left_open_in_pyplot_is_refused_and_closed(building, no_new_widgets):
@@ -282,20 +296,20 @@ def test_a_figure_of_pyplot_that_is_returned_is_welcome_and_closed():
     def by_hand(a):
         figure, axes = plt.subplots(figsize=(2, 1))
         axes.plot([0, a])
-        return [figure], f"Up to {a}."
+        return Picture(figure, f"Up to {a}.")
 
     assert "Up to 1." in visible(explore(by_hand, a=[1, 2]).widget)
     assert plt.get_fignums() == []
 
 
 def test_without_pyplot_there_is_nothing_to_close(monkeypatch):
-    monkeypatch.delitem(module.sys.modules, "matplotlib.pyplot")
-    assert repr(show(line(1)[0], "A line.")) == "Figure. A line."
-    assert module._open_figures() == set()
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
+    assert repr(show(line(1))) == "Figure. A line from 1 to 0."
+    assert frames._open_figures() == set()
 
 
 def test_frames_that_are_too_heavy_say_by_how_much(building, monkeypatch, no_new_widgets):
-    monkeypatch.setattr(module, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(explorers, "MOST_BYTES", 1_000)
     message = r"explore\(line, a\) needs 0.0\d MB for its 3 frames, 0.0\d MB over the limit of 0.001 MB"
     with pytest.raises(ValueError, match=message):
         explore(line, a=[1, 2, 3])
@@ -308,7 +322,7 @@ def test_a_live_notebook_stores_text_and_the_widget_only():
     data, metadata = explore(line, a=[1, 2])._repr_mimebundle_()
     assert data.keys() == {"text/plain", WIDGET_VIEW} and metadata == {}
     assert data["text/plain"] == "Explorer(a: 2 options). A line from 1 to 0."
-    assert show(line(1)[0], "A line.")._repr_mimebundle_()[0].keys() == {"text/plain", WIDGET_VIEW}
+    assert show(line(1))._repr_mimebundle_()[0].keys() == {"text/plain", WIDGET_VIEW}
 
 
 def test_a_built_page_has_the_first_frame_without_scripts(building):
@@ -319,14 +333,16 @@ def test_a_built_page_has_the_first_frame_without_scripts(building):
 
 
 def test_a_still_figure_needs_no_widget_on_a_built_page(building):
-    data, _ = show([line(1)[0], line(2)[0]], "Two lines.")._repr_mimebundle_()
+    data, _ = show(line(1) + line(2))._repr_mimebundle_()
     assert data.keys() == {"text/plain", "text/html"}
-    assert data["text/html"].count("<svg") == 2 and data["text/plain"] == "Figure. Two lines."
+    assert data["text/html"].count("<svg") == 2 and data["text/plain"] == (
+        "Figure. A line from 1 to 0. A line from 2 to 0."
+    )
 
 
 def test_glue_records_plain_values_under_their_name(capsys, monkeypatch):
     seen = []
-    monkeypatch.setattr(module, "display", lambda *args, **kwargs: seen.append((args, kwargs)))
+    monkeypatch.setattr(shown_module, "display", lambda *args, **kwargs: seen.append((args, kwargs)))
     glue("mean", np.float64(2.5))
     glue("winner", "K-sync")
     key = "application/papermill.record/text/plain"

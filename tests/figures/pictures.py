@@ -1,7 +1,7 @@
 """Every kind of picture, with ordinary and extreme inputs, and what can be read off an SVG."""
 
 import re
-from functools import cache
+from functools import cache, partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,20 +11,15 @@ from sgdrace import VARIANTS, Constant, Exponential, Pareto, simulate, train
 from sgdrace.figures import (
     Curve,
     JobLog,
+    Picture,
     Runner,
     curves,
     densities,
-    describe_curves,
-    describe_densities,
-    describe_histogram,
     describe_in_flight,
-    describe_law_card,
-    describe_means,
     describe_pulls,
     describe_race,
     describe_rounds,
     describe_shares,
-    describe_staircases,
     describe_stalenesses,
     describe_timeline,
     describe_valley,
@@ -73,53 +68,113 @@ def band(name, y):
     return Curve(name, np.arange(y.size), y, 0.8 * y, 1.2 * y)
 
 
+def with_twin(draw, describe, *arguments):
+    return Picture(draw(*arguments), describe(*arguments))
+
+
+def timeline_of(variants, P=8, K=4, updates=12, until=None):
+    return with_twin(timeline, describe_timeline, [log_of(v, P, K, updates) for v in variants], until)
+
+
+def random_rounds(P):
+    return with_twin(rounds, describe_rounds, np.random.default_rng(P).exponential(size=(5, P)))
+
+
+def race_at(t=None, share=None):
+    """The race at a time, or at a share of it."""
+    runners = field()
+    last = min(runner.log.last for runner in runners)
+    return with_twin(race, describe_race, runners, share * last if share else t)
+
+
+def decays(log):
+    ys = {variant: 10.0 ** -np.linspace(k, k + 1, 40) for k, variant in enumerate(VARIANTS)}
+    many = [Curve(v, np.arange(1, 41), y, 0.8 * y, 1.2 * y) for v, y in ys.items()]
+    return curves(many, "time", "error F(w)", log, log)
+
+
+def close_curves():
+    return curves([Curve(f"law {k}", [1, 2, 3], [1, 1, 1 + k / 1000]) for k in range(10)], "P", "mean")
+
+
+def fitted(sample, *arguments):
+    data = getattr(np.random.default_rng(0), sample)(*arguments)
+    return histogram(data, {"exponential": Exponential(), "Pareto": Pareto(2.5, 1.0)})
+
+
+def random_staircases(P, until):
+    return staircases(np.random.default_rng(P).exponential(size=(P, 800)).cumsum(axis=1), 1.0, until)
+
+
+def shares_of_all():
+    return with_twin(shares, describe_shares, {variant: log_of(variant).shares() for variant in VARIANTS})
+
+
+def pulls_of(P, updates):
+    engine = VirtualClock.of_law(Exponential(), P, seed=1)
+    run("K-async", P, 1, engine, updates)
+    return with_twin(pulls, describe_pulls, engine.jobs)
+
+
+@cache
+def pushes_of(P):
+    """Who pushed, and how stale it was."""
+    trace = simulate("K-async", P, 1, Exponential(), 80, seed=1)
+    return trace.learner[0, :, 0], trace.staleness[0, :, 0]
+
+
+def stalenesses_of(P, geometric):
+    rest = ((1 - 1 / P) ** np.arange(400) / P,) if geometric else (None, "K-batch-async")
+    return with_twin(stalenesses, describe_stalenesses, pushes_of(P)[1], 4 * P, *rest)
+
+
+def in_flight_at(P, now):
+    return with_twin(in_flight, describe_in_flight, pushes_of(P)[0], P, now)
+
+
+def valley_at(P, now):
+    return with_twin(valley, describe_valley, (-1.1) ** np.arange(81), pushes_of(P)[0], P, now)
+
+
 def cases():
-    """(what draws it, what describes it, their arguments) of every kind of picture."""
-    rng = np.random.default_rng(0)
+    """What draws a picture of every kind. Nothing is simulated, drawn or random before it is called."""
     for P in (1, 8, 64):
         for K in sorted({1, (P + 1) // 2, P}):
             for variant in VARIANTS:
-                yield timeline, describe_timeline, (log_of(variant, P, K, 10),)
+                yield partial(timeline_of, [variant], P, K, 10)
             for law in LAWS if P == 8 else (Exponential(), Pareto(0.9, 1.0), Constant(1.0)):
-                yield densities, describe_densities, (law, P, K)
-                yield means, describe_means, (law, P, K)
-        yield rounds, describe_rounds, (rng.exponential(size=(5, P)),)
-    yield rounds, describe_rounds, (np.ones((4, 8)), 2.5)
-    yield timeline, describe_timeline, ([log_of(variant) for variant in VARIANTS], 3.0)
+                yield partial(densities, law, P, K)
+                yield partial(means, law, P, K)
+        yield partial(random_rounds, P)
+    yield partial(with_twin, rounds, describe_rounds, np.ones((4, 8)), 2.5)
+    yield partial(timeline_of, VARIANTS, until=3.0)
     for law in LAWS:
-        yield law_card, describe_law_card, (law,)
-    runners = field()
-    last = min(runner.log.last for runner in runners)
-    for t in (0.01, 1.0, last / 2, last):
-        yield race, describe_race, (runners, t)
-    decays = {variant: 10.0 ** -np.linspace(k, k + 1, 40) for k, variant in enumerate(VARIANTS)}
-    many = [Curve(v, np.arange(1, 41), y, 0.8 * y, 1.2 * y) for v, y in decays.items()]
-    for log in (False, True):
-        yield curves, describe_curves, (many, "time", "error F(w)", log, log)
-    close = [Curve(f"law {k}", [1, 2, 3], [1, 1, 1 + k / 1000]) for k in range(10)]
-    yield curves, describe_curves, (close, "P", "mean")
-    fits = {"exponential": Exponential(), "Pareto": Pareto(2.5, 1.0)}
-    for data in (rng.exponential(size=2000), rng.pareto(1.1, 500), np.ones(10), np.array([2.0])):
-        yield histogram, describe_histogram, (data, fits)
+        yield partial(law_card, law)
+    for moment in ({"t": 0.01}, {"t": 1.0}, {"share": 0.5}, {"share": 1.0}):
+        yield partial(race_at, **moment)
+    yield partial(decays, log=False)
+    yield partial(decays, log=True)
+    yield close_curves
+    yield partial(fitted, "exponential", 1.0, 2000)
+    yield partial(fitted, "pareto", 1.1, 500)
+    yield partial(fitted, "uniform", 1.0, 1.0, 10)
+    yield partial(fitted, "uniform", 2.0, 2.0, 1)
     for P, end in ((1, 3.0), (4, 20.0), (8, 400.0)):
-        yield staircases, describe_staircases, (rng.exponential(size=(P, 800)).cumsum(axis=1), 1.0, end)
-    yield staircases, describe_staircases, (np.ones((4, 9)).cumsum(axis=1), 1.0, 8.5)
-    yield shares, describe_shares, ({variant: log_of(variant).shares() for variant in VARIANTS},)
+        yield partial(random_staircases, P, end)
+    yield partial(staircases, np.ones((4, 9)).cumsum(axis=1), 1.0, 8.5)
+    yield shares_of_all
     for P, updates in ((1, 4), (3, 8), (8, 30)):
-        engine = VirtualClock.of_law(Exponential(), P, seed=1)
-        run("K-async", P, 1, engine, updates)
-        yield pulls, describe_pulls, (engine.jobs,)
-        trace = simulate("K-async", P, 1, Exponential(), 80, seed=1)
-        who, s = trace.learner[0, :, 0], trace.staleness[0, :, 0]
-        yield stalenesses, describe_stalenesses, (s, 4 * P, (1 - 1 / P) ** np.arange(400) / P)
-        yield stalenesses, describe_stalenesses, (s, 4 * P, None, "K-batch-async")
+        yield partial(pulls_of, P, updates)
+        yield partial(stalenesses_of, P, geometric=True)
+        yield partial(stalenesses_of, P, geometric=False)
         for now in (0, 40, 79):
-            yield in_flight, describe_in_flight, (who, P, now)
-            yield valley, describe_valley, ((-1.1) ** np.arange(81), who, P, now)
+            yield partial(in_flight_at, P, now)
+            yield partial(valley_at, P, now)
 
 
-def drawn(figures, alt="What it shows."):
-    return to_svg(figures, alt)
+def drawn(picture):
+    """As SVG; a bare figure gets words, so that it can be looked at as well."""
+    return to_svg(picture if isinstance(picture, Picture) else Picture(picture, "What it shows."))
 
 
 def words_of(svg):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sgdrace.figures import describe_staircases, staircases
+from sgdrace.figures import staircases
 from tests.figures.pictures import colors_of, drawn
 
 
@@ -12,14 +12,14 @@ def test_the_line_has_the_color_of_the_variant_that_never_waits():
 
 
 def test_a_description_counts_until_the_end_of_the_axis():
-    assert describe_staircases([[0.5, 2.0, 3.0], [1.5, 4.0]], 1.0, 2.5) == (
+    assert staircases([[0.5, 2.0, 3.0], [1.5, 4.0]], 1.0, 2.5).text == (
         "By time 2.5 each of 2 learners has pushed between 1 and 2 times, 1.5 on average; "
         "the line t/E[X] is at 2.5."
     )
 
 
 def test_a_push_at_the_end_of_the_axis_counts():
-    assert "has pushed 2 times" in describe_staircases([[1.0, 2.0]], 1.0, 2.0)
+    assert "has pushed 2 times" in staircases([[1.0, 2.0]], 1.0, 2.0).text
 
 
 def test_only_learners_that_differ_are_named():
@@ -30,9 +30,9 @@ def test_only_learners_that_differ_are_named():
 
 
 def test_a_count_reads_as_english():
-    assert "has pushed 1 time;" in describe_staircases([[1.0, 3.0], [1.5, 3.0]], 1.0, 2.0)
+    assert "has pushed 1 time;" in staircases([[1.0, 3.0], [1.5, 3.0]], 1.0, 2.0).text
     steps = np.arange(1, 2001) / 1000
-    assert "has pushed 1,000 times;" in describe_staircases([steps, steps], 0.001, 1.0)
+    assert "has pushed 1,000 times;" in staircases([steps, steps], 0.001, 1.0).text
 
 
 def test_one_staircase_is_darker_than_the_others():
@@ -42,7 +42,7 @@ def test_one_staircase_is_darker_than_the_others():
 
 
 def test_learners_that_have_not_pushed_yet_are_drawn():
-    assert "has pushed 0 times" in describe_staircases([[3.0], [4.0]], 1.0, 2.0)
+    assert "has pushed 0 times" in staircases([[3.0], [4.0]], 1.0, 2.0).text
     drawn(staircases([[3.0], [4.0]], 1.0, 2.0))
 
 
@@ -62,6 +62,6 @@ def test_bad_pushes_are_refused():
     with pytest.raises(ValueError, match="end at 1, before until = 2"):
         staircases([[3.0], [1.0]], 1.0, 2.0)
     with pytest.raises(ValueError, match="mean must be a finite number above 0"):
-        describe_staircases([[1.0]], 0.0, 1.0)
+        staircases([[1.0]], 0.0, 1.0)
     with pytest.raises(ValueError, match="until must be a finite number above 0"):
-        describe_staircases([[1.0]], 1.0, -1.0)
+        staircases([[1.0]], 1.0, -1.0)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from sgdrace import Exponential, Uniform
-from sgdrace.figures import describe_histogram, histogram
+from sgdrace.figures import histogram
 from tests.figures.pictures import drawn, numbers_are_finite
 
 TIMES = np.random.default_rng(0).exponential(size=2000)
@@ -35,13 +35,13 @@ def test_what_lies_beyond_the_axis_is_said():
 
 
 def test_the_distance_of_a_law_is_kolmogorovs():
-    text = describe_histogram(TIMES, {"exponential": Exponential(0.5)})
+    text = histogram(TIMES, {"exponential": Exponential(0.5)}).text
     wanted = stats.kstest(TIMES, stats.expon(scale=2).cdf).statistic
     assert f"The exponential law is off by at most {100 * wanted:.0f} %" in text
 
 
 def test_the_description_gives_mean_median_and_tail():
-    text = describe_histogram(np.arange(1, 101), x_name="step time (ms)")
+    text = histogram(np.arange(1, 101), x_name="step time (ms)").text
     assert text == (
         "100 measured values of step time (ms): mean 50.5, median 50.5; 1 % are above 99 and the longest is "
         "100."

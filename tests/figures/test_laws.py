@@ -9,9 +9,6 @@ from scipy import stats
 from sgdrace import Constant, Empirical, Exponential, Lomax, Pareto, PerLearner, Uniform, Weibull
 from sgdrace.figures import (
     densities,
-    describe_densities,
-    describe_law_card,
-    describe_means,
     law_card,
     means,
 )
@@ -57,11 +54,11 @@ def test_what_is_infinite_is_said():
     assert "infinite from K = 8" in texts(means(law, 8, 8))
     assert not any(text.startswith("E[X] =") for text in texts(means(law, 8, 3)))
     assert 'font-weight="600"' not in drawn(means(law, 8, 8))
-    assert describe_densities(law, 8, 8).startswith(
+    assert densities(law, 8, 8).text.startswith(
         "One mini-batch takes infinitely long on average; the 8th fastest of 8 learners takes infinitely "
         "long. Half"
     )
-    assert describe_means(law, 8, 8).endswith(
+    assert means(law, 8, 8).text.endswith(
         "infinitely long at K = 8; one learner alone takes infinitely long."
     )
     alone = Pareto(0.5, 1.0)
@@ -79,7 +76,7 @@ def test_what_is_infinite_is_said():
     ],
 )
 def test_the_description_of_means_says_how_they_rise(law, P, K, words):
-    assert words in describe_means(law, P, K)
+    assert words in means(law, P, K).text
 
 
 @pytest.mark.parametrize(
@@ -95,12 +92,13 @@ def test_the_description_of_means_says_how_they_rise(law, P, K, words):
     ],
 )
 def test_the_description_of_densities_names_the_place(P, K, place):
-    assert f"the {place} fastest of {P} learners" in describe_densities(Exponential(), P, K)
+    assert f"the {place} fastest of {P} learners" in densities(Exponential(), P, K).text
 
 
 def test_equal_times_are_called_just_as_long():
-    assert "takes 2, just as long. Half of the time it takes between 2 and 2." in describe_densities(
-        Constant(2), 4, 3
+    assert (
+        "takes 2, just as long. Half of the time it takes between 2 and 2."
+        in densities(Constant(2), 4, 3).text
     )
 
 
@@ -112,23 +110,23 @@ def test_a_card_tells_what_age_means():
         (Pareto(2.5, 0.6), "neither of the two: it depends on the age"),
     ):
         assert words in texts(law_card(law))
-        assert words in describe_law_card(law)
+        assert words in law_card(law).text
 
 
 def test_a_card_of_a_law_without_density_says_no_hazard():
-    text = describe_law_card(Constant())
+    text = law_card(Constant()).text
     assert "Hazard" not in text
     assert text.endswith("New longer than used: age brings the end nearer.")
     assert "density" in texts(law_card(Empirical([1, 2, 2, 5])))
 
 
 def test_an_infinite_hazard_leaves_the_plot_and_does_not_flatten_it():
-    ticks = [text for text in texts(law_card(Weibull(0.5))[1]) if re.fullmatch(r"[\d.]+", text)]
+    ticks = [text for text in texts(law_card(Weibull(0.5)).figures[1]) if re.fullmatch(r"[\d.]+", text)]
     assert "1" in ticks and all(float(tick) < 1000 for tick in ticks)
 
 
 def test_the_mean_and_deviation_of_a_card_are_those_of_the_law():
-    text = describe_law_card(Uniform(0.0, 2.0))
+    text = law_card(Uniform(0.0, 2.0)).text
     assert text.startswith("A mini-batch takes 1 on average, with standard deviation 0.577; half of them")
 
 
@@ -138,7 +136,7 @@ def test_laws_of_scipy_and_of_anybody_are_drawn():
     assert "X, mean 1" in texts(densities(own, 4, 2))  # without a density, as a histogram
 
 
-@pytest.mark.parametrize("function", [densities, describe_densities, means, describe_means])
+@pytest.mark.parametrize("function", [densities, means])
 def test_bad_arguments_are_refused_in_one_sentence(function):
     with pytest.raises(ValueError, match="K must be between 1 and 4; got 5"):
         function(Exponential(), 4, 5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sgdrace import VARIANTS
-from sgdrace.figures import Curve, curves, describe_curves
+from sgdrace.figures import Curve, curves
 from tests.figures.pictures import band, colors_of, drawn, numbers_are_finite, words_of
 
 
@@ -43,14 +43,14 @@ def test_bands_are_drawn_below_all_lines():
 
 def test_a_curve_ends_where_it_stops_being_finite():
     many = [Curve("lost", [0, 1, 2, 3], [1, 2, np.inf, np.inf]), Curve("well", [0, 3], [1, 0])]
-    assert describe_curves(many, "time", "loss") == (
+    assert curves(many, "time", "loss").text == (
         "Loss against time from 0 to 3: lost from 1 to 2, not finite after 1; well from 1 to 0."
     )
     assert numbers_are_finite(drawn(curves(many, "time", "loss")))
 
 
 def test_a_description_gives_the_band_at_the_end_and_no_marks_of_mathematics():
-    text = describe_curves([band("K-sync", [4.0, 2.0])], "learners P", "mean E[$X_{P:P}$]")
+    text = curves([band("K-sync", [4.0, 2.0])], "learners P", "mean E[$X_{P:P}$]").text
     assert text == "Mean E[X P:P] against learners P from 0 to 1: K-sync from 4 to 2 (band 1.6 to 2.4)."
 
 

@@ -10,22 +10,29 @@ import matplotlib.style
 import pytest
 
 from sgdrace import Exponential
-from sgdrace.figures import STYLE, densities, rounds, to_svg
+from sgdrace.figures import STYLE, densities, means, to_svg
+from tests.figures import pictures
 from tests.figures.pictures import cases, numbers_are_finite, words_of
 
 
-def picture_of(draw, describe, arguments):
-    return to_svg(draw(*arguments), describe(*arguments))
-
-
-@pytest.fixture(scope="module", params=cases(), ids=lambda case: case[0].__name__)
+@pytest.fixture(scope="module", params=cases(), ids=lambda case: getattr(case, "func", case).__name__)
 def case(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
 def picture(case):
-    return picture_of(*case)
+    return to_svg(case())
+
+
+def test_no_picture_is_simulated_before_its_test_runs(monkeypatch):
+    def refused(*arguments, **options):
+        raise AssertionError("something was simulated or drawn while tests were collected")
+
+    for name in ("simulate", "train", "run", "log_of", "histogram", "densities", "timeline", "Picture"):
+        monkeypatch.setattr(pictures, name, refused)
+    makers = list(cases())
+    assert len(makers) > 150 and all(callable(make) for make in makers)
 
 
 def test_words_do_not_overlap_and_stay_on_the_paper(picture):
@@ -60,12 +67,12 @@ def test_a_frame_is_small(picture):
 
 
 def test_the_same_input_gives_the_same_bytes(case, picture):
-    assert picture_of(*case) == picture
+    assert to_svg(case()) == picture
 
 
 def test_a_figure_does_not_depend_on_settings_of_matplotlib():
     def both():
-        return to_svg([densities(Exponential(), 8, 2), rounds([[1.0, 2.0]])], "Two figures.")
+        return to_svg(densities(Exponential(), 8, 2) + means(Exponential(), 8, 2))
 
     plain = both()
     with matplotlib.style.context(

@@ -187,8 +187,8 @@ def rebound_names(notebook):
 
     A page holds frames that were drawn when their cell ran. A live kernel draws one when the reader asks, and
     then a function finds under a name of the notebook whatever the last cell left there. Which names these
-    are, the compiler knows. Drawing functions are those that a cell with `explore` names, their twins
-    `describe_…`, lambdas, and whatever functions and classes of the notebook these read in turn.
+    are, the compiler knows. Drawing functions are those that a cell with `explore` names, lambdas, and
+    whatever functions and classes of the notebook these read in turn.
     """
     compiled = [compile(python(cell), "a cell", "exec") for cell in code(notebook)]
     functions, lambdas, complaints = {}, set(), []
@@ -201,7 +201,7 @@ def rebound_names(notebook):
         named = _names(compiled[number], "LOAD_NAME").union(
             *(_loads(one) for one in inner if one.co_name in COMPREHENSIONS)
         )
-        read = _read_by(named | {f"describe_{name}" for name in named}, functions | {"<lambda>": lambdas})
+        read = _read_by(named, functions | {"<lambda>": lambdas})
         for later, binding in zip(code(notebook)[number + 1 :], compiled[number + 1 :], strict=True):
             complaints += [
                 f"An explorer reads {name}, which a later cell binds again: {later.source.splitlines()[0]}"

@@ -208,7 +208,6 @@ DRAWN = "def draw(K):\n    return picture(law, K)\n\nexplore(draw, K=[1, 2])"
         ("law = 1", "def change():\n    global law\n    law = 2", "law"),
         ("def picture(law, K):\n    return [line(K, x) for x in grid]", "grid = None", "grid"),
         ("def line():\n    return ink\ndef picture():\n    return line()", "ink = 'red'", "ink"),
-        ("def describe_draw(K):\n    return words[K]", "words = []", "words"),
         ("class picture:\n    def __init__(self):\n        self.ink = ink", "class ink: pass", "ink"),
     ],
 )

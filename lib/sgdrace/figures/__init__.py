@@ -1,31 +1,40 @@
-"""The look of the book: one function per kind of picture, and beside it `describe_...`, its text alternative.
+"""The look of the book: one function per kind of picture, which comes with the words that say what it shows.
 
 Knows the small records that races and trainings return, and laws; nothing of simulators or widgets. A
-drawing function returns a Matplotlib Figure or a list of them for one row; `to_svg` makes it part of a page.
-Both of a pair take the same arguments:
+drawing function returns a `Picture`: one or more Matplotlib figures and their text alternative. Pictures add
+up to a row, and `to_svg` makes one part of a page:
 
 >>> from sgdrace import Exponential
->>> picture = to_svg(densities(Exponential(), P=8, K=6), describe_densities(Exponential(), P=8, K=6))
->>> len(picture) < 8000
-True
+>>> law = Exponential()
+>>> picture = densities(law, P=8, K=6) + means(law, P=8, K=6)
+>>> len(picture.figures), len(to_svg(picture)) < 16_000
+(2, True)
 """
 
 from sgdrace._extras import extra
 
 with extra("explore", what="sgdrace.figures"):
-    from sgdrace.figures.canvas import VARIANT, WORK  # the first that imports Matplotlib
+    from sgdrace.figures.picture import Picture  # the first that imports Matplotlib
 
-from sgdrace.figures.counting import describe_staircases, staircases
-from sgdrace.figures.histograms import describe_histogram, histogram
+from sgdrace.figures.colors import (
+    VARIANT,
+    WORK,
+)
+from sgdrace.figures.counting import staircases
+from sgdrace.figures.histograms import histogram
 from sgdrace.figures.laws import (
     densities,
-    describe_densities,
-    describe_law_card,
     law_card,
 )
-from sgdrace.figures.lines import Curve, curves, describe_curves
+from sgdrace.figures.lines import (
+    Curve,
+    curves,
+)
 from sgdrace.figures.races import Runner, describe_race, race
-from sgdrace.figures.svg import STYLE, to_svg
+from sgdrace.figures.svg import (
+    STYLE,
+    to_svg,
+)
 from sgdrace.figures.timelines import describe_rounds, describe_timeline, rounds, timeline
 from sgdrace.figures.utilization import describe_shares, shares
 from sgdrace.figures.versions import (
@@ -38,7 +47,7 @@ from sgdrace.figures.versions import (
     stalenesses,
     valley,
 )
-from sgdrace.figures.waits import describe_means, means
+from sgdrace.figures.waits import means
 from sgdrace.figures.work import JobLog
 
 __all__ = [
@@ -47,20 +56,15 @@ __all__ = [
     "WORK",
     "Curve",
     "JobLog",
+    "Picture",
     "Runner",
     "curves",
     "densities",
-    "describe_curves",
-    "describe_densities",
-    "describe_histogram",
     "describe_in_flight",
-    "describe_law_card",
-    "describe_means",
     "describe_pulls",
     "describe_race",
     "describe_rounds",
     "describe_shares",
-    "describe_staircases",
     "describe_stalenesses",
     "describe_timeline",
     "describe_valley",

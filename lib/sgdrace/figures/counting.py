@@ -3,38 +3,27 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from sgdrace._arguments import FloatArray, real, reals, shown
-from sgdrace.figures.canvas import (
-    INK,
-    INKS,
-    SMALL,
-    VARIANT,
-    End,
-    Scale,
-    number,
-    plot,
-    plural,
-    tick_margin,
-    tick_words,
-)
+from sgdrace.figures.canvas import SMALL, End, Scale, number, plot, plural, tick_margin, tick_words
+from sgdrace.figures.colors import INK, INKS, VARIANT
 from sgdrace.figures.labels import text_width
+from sgdrace.figures.picture import Picture
 
 MOST = 8  # staircases that an eye can still follow
 STEP = 4.0  # units: finer steps no eye can see
 LINE_NAME = "t/E[X]"
 
 
-def staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> Figure:
+def staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> Picture:
     """How many mini-batches each learner has finished by t, and the line t/E[X] that they follow.
 
     `pushes` holds, for each learner, the increasing times at which it finished one, up to `until` or beyond;
     `mean` is E[X]. The first staircase is drawn stronger, so that an eye can follow it.
 
     >>> staircases([[0.5, 2.0], [1.5, 2.0]], mean=1.0, until=2.0)
-    <Figure size 360x224 with 0 Axes>
+    Picture(1 figure: By time 2 each of 2 learners has pushed 2 times; the line t/E[X] is at 2.)
     """
     rows, mean, end = _checked(pushes, mean, until)
     ends = [_count(row, end) for row in rows]
@@ -62,23 +51,16 @@ def staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> Figure
     if len(rows) > 1 and max(ends) > min(ends):
         marks += [End(end, max(ends), most, INK), End(end, min(ends), fewest, INK)]
     area.end_labels(marks)
-    return area.paper.figure
+    return Picture(area.paper.figure, _words(ends, end, end / mean))
 
 
-def describe_staircases(pushes: Sequence[ArrayLike], mean: float, until: float) -> str:
-    """What `staircases` shows.
-
-    >>> describe_staircases([[0.5, 2.0], [1.5, 2.0]], mean=1.0, until=2.0)
-    'By time 2 each of 2 learners has pushed 2 times; the line t/E[X] is at 2.'
-    """
-    rows, mean, end = _checked(pushes, mean, until)
-    ends = [_count(row, end) for row in rows]
+def _words(ends: list[int], end: float, line: float) -> str:
     each = plural(min(ends), "time")
     if max(ends) > min(ends):
         each = f"between {min(ends):,} and {max(ends):,} times, {number(float(np.mean(ends)))} on average"
     return (
-        f"By time {number(end)} each of {len(rows)} learners has pushed {each}; "
-        f"the line t/E[X] is at {number(end / mean)}."
+        f"By time {number(end)} each of {len(ends)} learners has pushed {each}; "
+        f"the line t/E[X] is at {number(line)}."
     )
 
 

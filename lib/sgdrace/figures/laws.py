@@ -10,19 +10,10 @@ from matplotlib.figure import Figure
 from sgdrace import order_statistics
 from sgdrace._arguments import FloatArray, count
 from sgdrace.delays import DelayLaw, Law, as_single_law
-from sgdrace.figures.canvas import (
-    INKS,
-    LINE,
-    SMALL,
-    VARIANT,
-    Scale,
-    Stroke,
-    number,
-    plot,
-    tick_margin,
-    tick_words,
-)
+from sgdrace.figures.canvas import LINE, SMALL, Scale, number, plot, tick_margin, tick_words
+from sgdrace.figures.colors import INKS, VARIANT, Stroke
 from sgdrace.figures.labels import DESCENT, beside, text_width
+from sgdrace.figures.picture import Picture
 
 HEIGHT = 200.0
 MARGINS = 66.0  # above and below the plot
@@ -48,15 +39,16 @@ class Density(NamedTuple):
     stroke: Stroke
 
 
-def densities(law: Law, P: int, K: int) -> Figure:
+def densities(law: Law, P: int, K: int) -> Picture:
     """The law of one mini-batch time X and of X_{K:P}, the time of the K-th fastest of P learners.
 
     The axis of time depends on the law and on P but not on K, so that K can be varied. A law without a
     density is drawn as a histogram.
 
     >>> from sgdrace import Exponential
-    >>> densities(Exponential(), P=8, K=6)
-    <Figure size 360x200 with 0 Axes>
+    >>> densities(Exponential(), P=8, K=6).text
+    'One mini-batch takes 1 on average; the 6th fastest of 8 learners takes 1.22, which is 1.22 times as
+     long. Half of the time it takes between 0.837 and 1.51.'
     """
     X, P, K = checked(law, P, K)
     # Most of the slowest are seen, unless X would shrink to a corner.
@@ -66,7 +58,7 @@ def densities(law: Law, P: int, K: int) -> Figure:
     some = _heights(
         X, x, lambda t: order_statistics.pdf(X, K, P, t), lambda t: order_statistics.cdf(X, K, P, t)
     )
-    return _draw(
+    figure = _draw(
         [
             Density(x, _heights(X, x, X.pdf, X.cdf), m, f"X, mean {number(m)}", INKS[0]),
             Density(x, some, m_K, f"$X_{{{K}:{P}}}$, mean {number(m_K)}", VARIANT["K-sync"]),
@@ -74,50 +66,32 @@ def densities(law: Law, P: int, K: int) -> Figure:
         "time of one mini-batch, and of the K-th fastest",
         BINS,
     )
-
-
-def describe_densities(law: Law, P: int, K: int) -> str:
-    """What `densities` shows.
-
-    >>> from sgdrace import Exponential
-    >>> describe_densities(Exponential(), P=8, K=6)
-    'One mini-batch takes 1 on average; the 6th fastest of 8 learners takes 1.22, which is 1.22 times as
-     long. Half of the time it takes between 0.837 and 1.51.'
-    """
-    X, P, K = checked(law, P, K)
-    mean = order_statistics.mean(X, K, P)
     quarter, three = order_statistics.ppf(X, K, P, np.array([0.25, 0.75]))
-    return (
-        f"One mini-batch takes {long(X.mean)} on average; the {_ordinal(K)} fastest of {P} learners takes "
-        f"{long(mean)}{_compared(mean, X.mean)}. Half of the time it takes between {number(quarter)} and "
-        f"{number(three)}."
+    return Picture(
+        figure,
+        f"One mini-batch takes {long(m)} on average; the {_ordinal(K)} fastest of {P} learners takes "
+        f"{long(m_K)}{_compared(m_K, m)}. Half of the time it takes between {number(quarter)} and "
+        f"{number(three)}.",
     )
 
 
-def law_card(law: Law) -> list[Figure]:
+def law_card(law: Law) -> Picture:
     """A law at a glance: its density with the mean, and its hazard with what age tells. Two figures.
 
     >>> from sgdrace import Exponential
-    >>> len(law_card(Exponential()))
-    2
-    """
-    X = as_single_law(law, "law")
-    x = _points(X, 1.2 * min(float(X.ppf(0.97)), 4 * float(X.ppf(0.9))))
-    one = Density(x, _heights(X, x, X.pdf, X.cdf), X.mean, f"mean {number(X.mean)}", INKS[0])
-    steepest = STEEP if has_density(X) else BINS
-    return [_draw([one], "time x of one mini-batch", steepest), _hazard(X, x)]
-
-
-def describe_law_card(law: Law) -> str:
-    """What `law_card` shows.
-
-    >>> from sgdrace import Exponential
-    >>> describe_law_card(Exponential())
+    >>> law_card(Exponential()).text
     'A mini-batch takes 1 on average, with standard deviation 1; half of them take more than 0.693 and one
      in a hundred more than 4.61. Hazard 1 at the median and 1 when one in twenty is left; at any age as good
      as new.'
     """
     X = as_single_law(law, "law")
+    x = _points(X, 1.2 * min(float(X.ppf(0.97)), 4 * float(X.ppf(0.9))))
+    one = Density(x, _heights(X, x, X.pdf, X.cdf), X.mean, f"mean {number(X.mean)}", INKS[0])
+    steepest = STEEP if has_density(X) else BINS
+    return Picture([_draw([one], "time x of one mini-batch", steepest), _hazard(X, x)], _card_words(X))
+
+
+def _card_words(X: DelayLaw) -> str:
     median, late, last = (float(X.ppf(q)) for q in (0.5, 0.95, 0.99))
     text = (
         f"A mini-batch takes {long(X.mean)} on average, with standard deviation "

@@ -4,24 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from sgdrace._arguments import FloatArray, one_of, shown
-from sgdrace.figures.canvas import (
-    INKS,
-    SMALL,
-    VARIANT,
-    End,
-    Plot,
-    Scale,
-    Stroke,
-    number,
-    plot,
-    tick_margin,
-    tick_words,
-)
+from sgdrace.figures.canvas import SMALL, End, Plot, Scale, number, plot, tick_margin, tick_words
+from sgdrace.figures.colors import INKS, VARIANT, Stroke
 from sgdrace.figures.labels import text_width
+from sgdrace.figures.picture import Picture
 from sgdrace.variants import VARIANTS
 
 MOST = 10  # names that fit one below the other
@@ -80,11 +69,11 @@ class Curve:
 
 def curves(
     many: Sequence[Curve], x_name: str, y_name: str, log_x: bool = False, log_y: bool = False
-) -> Figure:
+) -> Picture:
     """Curves on common axes; use a log scale where the straight line is the message.
 
-    >>> curves([Curve("K-sync", [0, 1], [1, 0.5])], "time", "loss")
-    <Figure size 360x224 with 0 Axes>
+    >>> curves([Curve("K-sync", [0, 4], [1, 0.5], [1, 0.4], [1, 0.6])], "time", "loss")
+    Picture(1 figure: Loss against time from 0 to 4: K-sync from 1 to 0.5 (band 0.4 to 0.6).)
     """
     lines = _checked(many, log_x, log_y)
     room = 18.0 + max(text_width(line.name, SMALL) for line in lines)
@@ -101,18 +90,10 @@ def curves(
         for line, stroke in zip(lines, strokes, strict=True)
     ]
     area.end_labels(ends)
-    return area.paper.figure
+    return Picture(area.paper.figure, _words(lines, x_name, y_name))
 
 
-def describe_curves(
-    many: Sequence[Curve], x_name: str, y_name: str, log_x: bool = False, log_y: bool = False
-) -> str:
-    """What `curves` shows.
-
-    >>> describe_curves([Curve("K-sync", [0, 4], [1, 0.5], [1, 0.4], [1, 0.6])], "time", "loss")
-    'Loss against time from 0 to 4: K-sync from 1 to 0.5 (band 0.4 to 0.6).'
-    """
-    lines = _checked(many, log_x, log_y)
+def _words(lines: Sequence[Curve], x_name: str, y_name: str) -> str:
     low, high = min(line.x.min() for line in lines), max(line.x.max() for line in lines)
     words = "; ".join(map(_ends, lines))
     text = f"{_plain(y_name)} against {_plain(x_name)} from {number(low)} to {number(high)}: {words}."

@@ -17,6 +17,8 @@ class Picture:
     Picture(2 figures: A rises. B falls.)
     >>> left.adding("It ends at 3.").text
     'A rises. It ends at 3.'
+    >>> left.saying("A climbs to 3.").text
+    'A climbs to 3.'
     """
 
     figures: tuple[Figure, ...]
@@ -43,3 +45,7 @@ class Picture:
     def adding(self, words: str) -> "Picture":
         """The same picture, of which there is more to say."""
         return Picture(self.figures, f"{self.text} {words}")
+
+    def saying(self, words: str) -> "Picture":
+        """The same picture in other words."""
+        return Picture(self.figures, words)

@@ -11,7 +11,6 @@ from sgdrace._arguments import FloatArray, real, shown
 from sgdrace.figures.canvas import (
     LINE,
     SMALL,
-    VARIANT,
     WIDTH,
     End,
     Paper,
@@ -23,6 +22,7 @@ from sgdrace.figures.canvas import (
     tick_margin,
     tick_words,
 )
+from sgdrace.figures.colors import VARIANT
 from sgdrace.figures.labels import text_width
 from sgdrace.figures.lines import value_range
 from sgdrace.figures.timelines import FOOT, HEAD, MARGIN, blocks, heading, stacked

@@ -5,7 +5,7 @@ dark in both is not pure black (#111111). Text stays text and is set in the font
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from matplotlib.transforms import Affine2D, Bbox, Transform
 from matplotlib.typing import ColorType
 
 from sgdrace._arguments import shown
+from sgdrace.figures.picture import Picture
 
 FONT = 13.0  # size of all text that does not say otherwise, in units of the figure
 MISS = 0.3  # units by which a simplified line may miss its points
@@ -52,22 +53,23 @@ _ANCHOR = {"left": "", "center": ' text-anchor="middle"', "right": ' text-anchor
 _SCRIPT = re.compile(r"([_^])\{(.*?)\}")
 
 
-def to_svg(figures: Figure | Sequence[Figure], alt: str) -> str:
-    """One figure, or several that stand side by side where there is room and below each other where not.
+def to_svg(picture: Picture) -> str:
+    """A picture as part of a page, with its text alternative.
 
-    `alt` is the text alternative: what the figure shows, in words and numbers. The page needs `STYLE`.
+    Several figures stand side by side where there is room, and below each other where not. The page needs
+    `STYLE`.
 
     >>> figure = Figure(figsize=(5, 1))
     >>> _ = figure.text(0.5, 0.5, "nobody waits")
-    >>> to_svg(figure, alt="Nobody waits.")[:44]
-    '<div class="sgdrace" role="img" aria-label="'
+    >>> to_svg(Picture(figure, "Nobody waits."))[:59]
+    '<div class="sgdrace" role="img" aria-label="Nobody waits.">'
     """
-    if not isinstance(alt, str) or not alt.strip():
-        raise ValueError(f"alt must say in words what the figure shows; got {shown(alt)}.")
-    row = [figures] if isinstance(figures, Figure) else figures
-    if not isinstance(row, Sequence) or not row or not all(isinstance(one, Figure) for one in row):
-        raise TypeError(f"figures must be a Figure or a non-empty list of them; got {shown(figures)}.")
-    return f'<div class="sgdrace" role="img" aria-label="{escape(alt)}">{"".join(map(_svg, row))}</div>'
+    if not isinstance(picture, Picture):
+        raise TypeError(
+            f"picture must be a Picture, which is figures with their words; got {shown(picture)}."
+        )
+    row = "".join(map(_svg, picture.figures))
+    return f'<div class="sgdrace" role="img" aria-label="{escape(picture.text)}">{row}</div>'
 
 
 def _svg(figure: Figure) -> str:
@@ -206,7 +208,7 @@ def _stroke_style(gc: GraphicsContextBase) -> str:
 
 
 def _paint(name: str, color: Any, alpha: float | None, ink: str = "") -> str | None:
-    """An attribute such as ` fill="#0072b2"`, or None for a color that cannot be seen.
+    """An attribute such as ` fill="#f00"`, or None for a color that cannot be seen.
 
     Lines and text inherit their ink, so that they need not name it.
     """

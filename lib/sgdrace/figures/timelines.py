@@ -8,10 +8,8 @@ from numpy.typing import ArrayLike
 
 from sgdrace._arguments import FloatArray, shown
 from sgdrace.figures.canvas import (
-    INK,
     LINE,
     SMALL,
-    VARIANT,
     WIDTH,
     Paper,
     Plot,
@@ -20,6 +18,7 @@ from sgdrace.figures.canvas import (
     percent,
     plural,
 )
+from sgdrace.figures.colors import INK, VARIANT
 from sgdrace.figures.work import KINDS, JobLog, round_times
 
 HEAD = 21.0  # height of the line above a block of rows

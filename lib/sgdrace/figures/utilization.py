@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sgdrace._arguments import shown
-from sgdrace.figures.canvas import DARK, INK, LINE, SMALL, WIDTH, WORK, Paper, percent
+from sgdrace.figures.canvas import LINE, SMALL, WIDTH, Paper, percent
+from sgdrace.figures.colors import DARK, INK, WORK
 from sgdrace.figures.labels import text_width
 from sgdrace.figures.work import KINDS
 from sgdrace.race import Utilization

@@ -9,24 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgdrace._arguments import FloatArray, count, one_of, reals, shown
 from sgdrace.figures.canvas import (
-    BARS_ALPHA,
-    DARK,
-    INK,
-    INKS,
     LINE,
     SMALL,
-    VARIANT,
     WIDTH,
-    WORK,
     Paper,
     Plot,
     Scale,
-    Stroke,
     number,
     percent,
     plot,
     plural,
 )
+from sgdrace.figures.colors import BARS_ALPHA, DARK, FADED, INK, INKS, VARIANT, WORK, Stroke
 from sgdrace.figures.labels import text_width
 from sgdrace.figures.timelines import number_rows
 from sgdrace.protocol import Job
@@ -38,7 +32,6 @@ BARS = 64  # of a staleness plot, at most
 ROW = 26.0  # height of a learner's row in `pulls`
 LIFT = 12.0  # of the copy used last, above its place on the parabola
 EDGE = 1.6  # the parabola is drawn up to this many times the start
-FADED = Stroke("#8A8A8A")
 
 
 def pulls(jobs: Sequence[Job]) -> Figure:

@@ -3,27 +3,15 @@
 import math
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sgdrace import order_statistics
 from sgdrace._arguments import FloatArray
 from sgdrace.delays import DelayLaw, Law
-from sgdrace.figures.canvas import (
-    INK,
-    MEAN,
-    SMALL,
-    VARIANT,
-    WIDTH,
-    Plot,
-    Scale,
-    Stroke,
-    number,
-    plot,
-    tick_margin,
-    tick_words,
-)
+from sgdrace.figures.canvas import SMALL, WIDTH, Plot, Scale, number, plot, tick_margin, tick_words
+from sgdrace.figures.colors import INK, MEAN, VARIANT, Stroke
 from sgdrace.figures.labels import ASCENT, DESCENT, overlap, text_width
 from sgdrace.figures.laws import HEIGHT, checked, long
+from sgdrace.figures.picture import Picture
 
 # Where the value of a dot may stand, the best first: across and down from the dot, and which part of the
 # words lies left of there.
@@ -39,12 +27,13 @@ PLACES = (
 )
 
 
-def means(law: Law, P: int, K: int) -> Figure:
+def means(law: Law, P: int, K: int) -> Picture:
     """E[X_{K:P}], the mean time until the K-th of P learners is done, against K; the chosen K stands out.
 
     >>> from sgdrace import Exponential
-    >>> means(Exponential(), P=8, K=6)
-    <Figure size 360x200 with 0 Axes>
+    >>> means(Exponential(), P=8, K=6).text
+    'The mean time until the K-th of 8 learners is done rises from 0.125 at K = 1 to 1.22 at K = 6 and 2.72 at
+     K = 8; one learner alone takes 1.'
     """
     X, P, K = checked(law, P, K)
     waits = _waits(X, P)
@@ -60,20 +49,11 @@ def means(law: Law, P: int, K: int) -> Figure:
         area.paper.write(area.x.stop, area.y.stop + 8, words, SMALL, "right")
     if finite[K - 1]:
         _mark(area, X.mean, waits, K)
-    return area.paper.figure
+    return Picture(area.paper.figure, _words(X.mean, waits, K))
 
 
-def describe_means(law: Law, P: int, K: int) -> str:
-    """What `means` shows.
-
-    >>> from sgdrace import Exponential
-    >>> describe_means(Exponential(), P=8, K=6)
-    'The mean time until the K-th of 8 learners is done rises from 0.125 at K = 1 to 1.22 at K = 6 and 2.72 at
-     K = 8; one learner alone takes 1.'
-    """
-    X, P, K = checked(law, P, K)
-    waits = _waits(X, P)
-    alone = f"one learner alone takes {long(X.mean)}"
+def _words(mean: float, waits: FloatArray, K: int) -> str:
+    P, alone = waits.size, f"one learner alone takes {long(mean)}"
     if long(waits[0]) == long(waits[-1]):
         return f"The mean time until the K-th is done is {long(waits[0])} for every K up to {P}; {alone}."
     chosen = f"{long(waits[K - 1])} at K = {K} and " if 1 < K < P else ""
