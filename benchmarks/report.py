@@ -7,7 +7,6 @@ from typing import Any
 from benchmarks.measure import LAWS, Row
 from sgdrace import VARIANTS
 
-COLORS = {"K-sync": "#0072B2", "K-batch-sync": "#56B4E9", "K-async": "#D55E00", "K-batch-async": "#E69F00"}
 INK = "#777777"  # legible on white and on black
 
 HEAP, SIMPY = "heap/sgdrace", "simpy/sgdrace"
@@ -128,14 +127,17 @@ def _style() -> Any:
 
 def _panel(ax: Any, races: list[Row], ratio: str, levels: tuple[int, ...]) -> None:
     """One law: a line for each variant, and thin ones at the aims."""
+    from sgdrace.figures import VARIANT
+
     for level in levels:
         ax.axhline(level, color=INK, linewidth=0.6)
     sizes = sorted({row["P"] for row in races})
     for variant in VARIANTS:
         mine = [row for row in races if row["variant"] == variant]
         least = [min(row["ratios"][ratio] for row in mine if row["P"] == P) for P in sizes]
-        style = "o-" if variant.endswith("-sync") else "o--"
-        ax.plot(sizes, least, style, color=COLORS[variant], label=variant, linewidth=1.3, markersize=2.5)
+        stroke = VARIANT[variant]
+        style = "o-" if stroke.dash is None else "o--"
+        ax.plot(sizes, least, style, color=stroke.color, label=variant, linewidth=1.3, markersize=2.5)
     ax.set(xscale="log", yscale="log", xticks=sizes, xticklabels=[str(P) for P in sizes])
     ax.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6)
     ax.yaxis.set_major_formatter(lambda y, _: f"{y:.0f}" if y < 1e4 else "10⁴" if y < 1e5 else "10⁵")
@@ -144,7 +146,7 @@ def _panel(ax: Any, races: list[Row], ratio: str, levels: tuple[int, ...]) -> No
 
 def _name_lines(ax: Any) -> None:
     """The variants at the right ends of their lines, moved apart where they would overlap."""
-    lines = sorted((line for line in ax.get_lines() if line.get_label() in COLORS), key=_end)
+    lines = sorted((line for line in ax.get_lines() if line.get_label() in VARIANTS), key=_end)
     low, high = (math.log(y) for y in ax.get_ylim())
     heights = [(math.log(_end(line)) - low) / (high - low) for line in lines]
     for line, height in zip(lines, _apart(heights, gap=0.1), strict=True):

@@ -9,14 +9,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sgdrace import Pareto, simulate, train
+from sgdrace.figures import VARIANT
 from sgdrace.problems import Quadratic
 
 P, END, REPLICAS, ETA = 16, 300.0, 200, 0.1
-RACES = [  # variant, K, updates enough to reach END, color, line, points to move the label by
-    ("K-sync", 16, 130, "#0072B2", "-", -4),
-    ("K-batch-sync", 16, 200, "#56B4E9", "-", 0),
-    ("K-async", 4, 800, "#D55E00", "--", 4),
-    ("K-batch-async", 1, 3300, "#E69F00", "--", 0),
+RACES = [  # variant, K, updates enough to reach END, points to move the label by
+    ("K-sync", 16, 130, -4),
+    ("K-batch-sync", 16, 200, 0),
+    ("K-async", 4, 800, 4),
+    ("K-batch-async", 1, 3300, 0),
 ]
 INK = "#808080"  # readable on white and on black
 
@@ -36,7 +37,8 @@ def main() -> None:
     )
     figure, axes = plt.subplots(figsize=(7.2, 3.8))
     times = np.linspace(0, END, 161)
-    for variant, K, updates, color, line, shift in RACES:
+    for variant, K, updates, shift in RACES:
+        color, line = VARIANT[variant].color, "-" if VARIANT[variant].dash is None else "--"
         error = errors(variant, K, updates, times)
         low, high = np.quantile(error, [0.1, 0.9], axis=0)
         axes.fill_between(times, low, high, color=color, alpha=0.18, linewidth=0)
