@@ -42,7 +42,7 @@ def draw_of(law: Law, P: int, seed: int = 7) -> Callable[[int], float]:
 
 
 def protocol(variant: str, P: int, K: int, law: Law) -> Timeline:
-    updates = run(variant, P, K, VirtualClock(P, draw_of(law, P)), UPDATES)
+    updates = run(variant, P, K, VirtualClock(P, draw_of(law, P)), UPDATES).updates
     pushes = [(j, push) for j, update in enumerate(updates) for push in update.pushes]
     return Timeline(
         [update.time for update in updates],

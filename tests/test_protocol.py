@@ -2,13 +2,14 @@
 
 import itertools
 import math
+import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from sgdrace import VARIANTS, Exponential, PerLearner, simulate
+from sgdrace import VARIANTS, Exponential, Lomax, PerLearner, simulate
 from sgdrace.protocol import Push, VirtualClock, run
 
 
@@ -18,57 +19,65 @@ def clock(*streams):
     return VirtualClock(len(streams), lambda learner: next(queues[learner]))
 
 
-def story(variant, K, engine, updates):
+def story(history):
     """(time, learners, staleness) of every update."""
-    history = run(variant, len(engine.running), K, engine, updates)
     return [
         (update.time, [push.learner for push in update.pushes], [j - push.version for push in update.pushes])
-        for j, update in enumerate(history)
+        for j, update in enumerate(history.updates)
     ]
 
 
-def fates(engine):
-    return [(job.learner, job.start, job.end, job.version, job.fate) for job in engine.jobs]
+def fates(history):
+    jobs = history.jobs
+    parts = (jobs.learner, jobs.start, jobs.end, jobs.version, jobs.fate)
+    return list(zip(*(part.tolist() for part in parts), strict=True))
 
 
 def test_k_sync_cancels_whoever_is_late():
     engine = clock([1.0, 1.0, 9.0], [3.0, 2.0, 9.0])
-    assert story("K-sync", 1, engine, 2) == [(1, [0], [0]), (2, [0], [0])]
-    assert fates(engine) == [
-        (0, 0, 1, 0, "used"),
+    history = run("K-sync", 2, 1, engine, 2)
+    assert story(history) == [(1, [0], [0]), (2, [0], [0])]
+    assert fates(history) == [
+        (0, 0, 1, 0, "used fresh"),
+        (0, 1, 2, 1, "used fresh"),
         (1, 0, 1, 0, "cancelled"),
-        (0, 1, 2, 1, "used"),
         (1, 1, 2, 1, "cancelled"),
     ]
 
 
 def test_k_batch_sync_lets_a_fast_learner_push_twice():
     engine = clock([1.0, 1.0, 9.0, 9.0], [5.0, 9.0])
-    assert story("K-batch-sync", 2, engine, 1) == [(2, [0, 0], [0, 0])]
-    assert fates(engine) == [(0, 0, 1, 0, "used"), (1, 0, 2, 0, "cancelled"), (0, 1, 2, 0, "used")]
+    history = run("K-batch-sync", 2, 2, engine, 1)
+    assert story(history) == [(2, [0, 0], [0, 0])]
+    assert fates(history) == [
+        (0, 0, 1, 0, "used fresh"),
+        (0, 1, 2, 0, "used fresh"),
+        (1, 0, 2, 0, "cancelled"),
+    ]
 
 
 def test_k_async_waits_for_different_learners_and_keeps_the_slow_one():
     engine = clock([1.0, 1.0, 9.0], [2.0, 1.0, 9.0], [2.5, 9.0])
-    assert story("K-async", 2, engine, 2) == [(2, [0, 1], [0, 0]), (3, [2, 0], [1, 0])]
-    assert fates(engine) == [
-        (0, 0, 1, 0, "used"),
-        (1, 0, 2, 0, "used"),
-        (2, 0, 2.5, 0, "stale"),
-        (0, 2, 3, 1, "used"),
-        (1, 2, 3, 1, "unfinished"),
+    history = run("K-async", 3, 2, engine, 2)
+    assert story(history) == [(2, [0, 1], [0, 0]), (3, [2, 0], [1, 0])]
+    assert fates(history) == [
+        (0, 0, 1, 0, "used fresh"),
+        (0, 2, 3, 1, "used fresh"),
+        (1, 0, 2, 0, "used fresh"),
+        (1, 2, 3, 1, "running"),
+        (2, 0, 2.5, 0, "used stale"),
     ]
 
 
 def test_in_k_batch_async_the_learner_that_completes_the_batch_pulls_the_new_version():
     engine = clock([1.0, 0.5, 1.0, 9.0], [2.0, 9.0])
     # pushes: 0 at 1 (from version 0, pulls 0), 0 at 1.5 (completes, pulls 1), 1 at 2 (stale), 0 at 2.5
-    assert story("K-batch-async", 2, engine, 2) == [(1.5, [0, 0], [0, 0]), (2.5, [1, 0], [1, 0])]
+    assert story(run("K-batch-async", 2, 2, engine, 2)) == [(1.5, [0, 0], [0, 0]), (2.5, [1, 0], [1, 0])]
 
 
 def test_ties_go_to_the_smaller_learner():
     engine = VirtualClock(4, lambda learner: 1.0)
-    assert story("K-async", 2, engine, 4) == [
+    assert story(run("K-async", 4, 2, engine, 4)) == [
         (1, [0, 1], [0, 0]),
         (1, [2, 3], [1, 1]),
         (2, [0, 1], [1, 1]),
@@ -79,9 +88,10 @@ def test_ties_go_to_the_smaller_learner():
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_jobs_of_a_learner_never_overlap_and_cover_all_but_idle_time(variant):
     engine = VirtualClock.of_law(Exponential(), P=5, seed=3)
-    run(variant, 5, 3, engine, 40)
+    jobs = run(variant, 5, 3, engine, 40).jobs
     for learner in range(5):
-        mine = sorted((job.start, job.end) for job in engine.jobs if job.learner == learner)
+        who = jobs.learner == learner
+        mine = sorted(zip(jobs.start[who].tolist(), jobs.end[who].tolist(), strict=True))
         gaps = [b[0] - a[1] for a, b in itertools.pairwise(mine)]
         assert min(gaps) >= 0
         assert "batch" not in variant or max(gaps) == 0
@@ -102,7 +112,9 @@ def test_a_replaced_learner_starts_again_from_the_current_model():
 
     times = [iter([1.0, 1.0, 5.0, 5.0]), iter([2.5, 0.25, 5.0])]
     engine = Mortal(2, lambda learner: next(times[learner]))
-    assert story("K-async", 1, engine, 3) == [(1, [0], [0]), (2, [0], [0]), (2.75, [1], [0])]
+    history = run("K-async", 2, 1, engine, 3)
+    assert story(history) == [(1, [0], [0]), (2, [0], [0]), (2.75, [1], [0])]
+    assert fates(history)[-2:] == [(1, 0, 2.5, 0, "cancelled"), (1, 2.5, 2.75, 2, "used fresh")]
 
 
 def test_an_echo_of_a_cancelled_mini_batch_is_ignored():
@@ -121,7 +133,7 @@ def test_an_echo_of_a_cancelled_mini_batch_is_ignored():
             return 0.0
 
     history = run("K-sync", 2, 1, Echo(), 2)
-    assert [update.pushes for update in history] == [[Push(0, 0)], [Push(0, 1)]]
+    assert [update.pushes for update in history.updates] == [[(0, 0, 0.0)], [(0, 1, 0.0)]]
 
 
 def test_the_loop_trains_a_real_model():
@@ -146,19 +158,80 @@ def test_the_same_seed_gives_the_race_of_simulate():
     law = PerLearner(Exponential(), factors=[1, 2, 4])
     race = simulate("K-batch-async", 3, 2, law, updates=20, seed=11, common=True)
     history = run("K-batch-async", 3, 2, VirtualClock.of_law(law, P=3, seed=11), 20)
-    assert [update.time for update in history] == race.time[0].tolist()
+    assert [update.time for update in history.updates] == race.time[0].tolist()
 
 
 @pytest.mark.parametrize("time", [Decimal("0.5"), Fraction(1, 2), np.array(0.5), np.float32(0.5)])
 def test_a_mini_batch_time_may_be_any_real_number(time):
     history = run("K-sync", 2, 2, VirtualClock(2, lambda learner: time), 2)
-    assert [update.time for update in history] == [0.5, 1.0]
-    assert all(type(update.time) is float for update in history)
+    assert [update.time for update in history.updates] == [0.5, 1.0]
+    assert all(type(update.time) is float for update in history.updates)
 
 
 def test_a_clock_may_have_more_learners_than_a_run_starts():
     history = run("K-sync", 2, 2, VirtualClock(5, lambda learner: 1.0 + learner), 2)
-    assert [update.time for update in history] == [2, 4]
+    assert [update.time for update in history.updates] == [2, 4]
+
+
+class Office:
+    """An engine as somebody might write it for real machines: no log, a clock of its own that begins at 7."""
+
+    def __init__(self, P):
+        self.clock, self.at_work = 7.0, {}
+
+    def start(self, learner, version, w):
+        self.at_work.pop(learner, None)
+        self.at_work[learner] = version
+
+    def next(self):
+        self.clock += 0.25
+        learner = next(iter(self.at_work))
+        return Push(learner, self.at_work.pop(learner), 1.0)
+
+    def now(self):
+        return self.clock
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_books_are_kept_whatever_the_engine(variant):
+    history = run(variant, 3, 2, Office(3), 6)
+    race, jobs = history.race(law=Exponential()), history.jobs
+    assert race.law == Exponential() and race.time.tolist() == [[7.5, 8, 8.5, 9, 9.5, 10]]
+    assert race.pushed[0, :, 0].tolist() == [7.25, 7.75, 8.25, 8.75, 9.25, 9.75]
+    used = np.char.startswith(jobs.fate, "used")
+    assert used.sum() == 12 and (jobs.fate == "cancelled").any() == variant.endswith("-sync")
+    assert sorted(jobs.end[used].tolist()) == race.pushed.ravel().tolist()
+    fresh = jobs.fate[used] == "used fresh"
+    assert fresh.sum() == (race.staleness == 0).sum()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_race_of_the_protocol_is_that_of_simulate(variant):
+    race = simulate(variant, 4, 3, Exponential(), updates=20, seed=2, common=True)
+    history = run(variant, 4, 3, VirtualClock.of_law(Exponential(), P=4, seed=2), 20)
+    assert history.race(law=Exponential()) == race
+    assert repr(history) == f"History({variant}, P=4, K=3: 20 updates until {race.time[0, -1]:g})"
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_run_forgets_gradients_and_models_once_they_have_been_used(variant):
+    engine = VirtualClock.of_law(Lomax(1.5), P=8, seed=0)
+    engine.gradient = lambda w: 2 * w
+    tracemalloc.start()
+    history = run(
+        variant, 8, 4, engine, 100, np.ones(10_000), lambda w, pushes: w - 1e-3 * pushes[0].gradient
+    )
+    now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert history.w.shape == (10_000,)
+    assert now < 3e6 and peak < 4e6  # 100 updates of 4 gradients would be 32e6
+
+
+def test_a_clock_must_tell_the_time():
+    engine = Office(2)
+    engine.now = lambda: None
+    with pytest.raises(TypeError, match="now of engine must be a number; got None"):
+        run("K-sync", 2, 1, engine, 1)
 
 
 def drawn(value):

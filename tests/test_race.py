@@ -72,32 +72,34 @@ def cases(draw, variant):
 
 
 def protocol_races(variant, P, K, law, updates, replicas, seed):
-    """The protocol, run on the streams that the simulator uses: (updates, engine) of every replica."""
+    """The protocol, run on the streams that the simulator uses: the history of every replica."""
     streams = CommonTimes(race_module.law_of_learners(law, P), P, seed_sequence(seed).spawn(replicas))
     engines = [VirtualClock(P, streams.reader(row)) for row in range(replicas)]
-    return [(run(variant, P, K, engine, updates), engine) for engine in engines]
+    return [run(variant, P, K, engine, updates) for engine in engines]
 
 
 def assert_equal_events(race, truth):
-    for r, (history, _) in enumerate(truth):
-        assert race.time[r].tolist() == [update.time for update in history]
-        assert race.learner[r].tolist() == [[push.learner for push in update.pushes] for update in history]
-        versions = [[push.version for push in update.pushes] for update in history]
-        assert (np.arange(len(history))[:, None] - race.staleness[r]).tolist() == versions
+    for r, history in enumerate(truth):
+        updates = history.updates
+        assert race.time[r].tolist() == [update.time for update in updates]
+        assert race.learner[r].tolist() == [[push.learner for push in update.pushes] for update in updates]
+        versions = [[push.version for push in update.pushes] for update in updates]
+        assert (np.arange(len(updates))[:, None] - race.staleness[r]).tolist() == versions
+        assert race.pushed[r].tolist() == [[push.time for push in update.pushes] for update in updates]
+
+
+def assert_equal_jobs(race, truth):
+    for r, history in enumerate(truth):
+        mine, theirs = race.jobs(r), history.jobs
+        for name in ("learner", "start", "end", "version", "fate", "updates"):
+            assert getattr(mine, name).tolist() == getattr(theirs, name).tolist(), name
 
 
 def assert_equal_shares(race, truth):
     shares = race.utilization()
-    for r, (history, engine) in enumerate(truth):
-        total = race.P * history[-1].time
-        if total > 0:
-            spent = dict.fromkeys(("used", "stale", "cancelled", "unfinished"), 0.0)
-            for job in engine.jobs:
-                spent[job.fate] += (job.end - job.start) / total
-            assert shares.used[r] == pytest.approx(spent["used"] + spent["stale"], abs=1e-12)
-            assert shares.cancelled[r] == pytest.approx(spent["cancelled"], abs=1e-12)
-            assert shares.unfinished[r] == pytest.approx(spent["unfinished"], abs=1e-12)
-            assert shares.idle[r] == pytest.approx(1 - sum(spent.values()), abs=1e-12)
+    for r, history in enumerate(truth):
+        for fate, share in history.jobs.shares().items():
+            assert getattr(shares, fate.replace(" ", "_"))[r] == pytest.approx(share, abs=1e-12)
 
 
 @pytest.fixture(autouse=True)
@@ -119,6 +121,7 @@ def test_race_equals_protocol_event_by_event(variant, data):
     race = simulate(variant, P, K, law, updates, replicas, seed=seed, common=True)
     truth = protocol_races(variant, P, K, law, updates, replicas, seed)
     assert_equal_events(race, truth)
+    assert_equal_jobs(race, truth)
     assert_equal_shares(race, truth)
     bare = simulate(variant, P, K, law, updates, replicas, seed=seed, common=True, detail=False)
     assert bare.time.tolist() == race.time.tolist()

@@ -33,9 +33,8 @@ FALSE_ALARM = 1e-6
 
 def time_per_update(variant, P, K, law, updates=4000, replicas=60, seed=1):
     """Mean and standard error over replicas of the long-run time per update."""
-    time = simulate(variant, P, K, law, BURN_IN + updates, replicas, seed=seed, detail=False).time
-    rate = (time[:, -1] - time[:, BURN_IN - 1]) / updates
-    return rate.mean(), rate.std(ddof=1) / math.sqrt(replicas)
+    race = simulate(variant, P, K, law, BURN_IN + updates, replicas, seed=seed, detail=False)
+    return race.time_per_update(burn_in=BURN_IN)
 
 
 K_ASYNC = [
@@ -239,8 +238,9 @@ class TestUtilization:
     @pytest.mark.parametrize("variant", VARIANTS)
     def test_adds_up(self, variant):
         shares = simulate(variant, 6, 4, Pareto(), updates=100, replicas=5, seed=0).utilization()
-        parts = [shares.used, shares.idle, shares.cancelled, shares.unfinished]
+        parts = [shares.used_fresh, shares.used_stale, shares.idle, shares.cancelled, shares.running]
         assert sum(parts) == pytest.approx(np.ones(5))
         assert all((part > -1e-12).all() for part in parts)
         assert ("batch" in variant) == (shares.idle == 0).all()
-        assert variant.endswith("-sync") == (shares.unfinished == 0).all()
+        assert variant.endswith("-sync") == (shares.running == 0).all()
+        assert variant.endswith("-sync") == (shares.used_stale == 0).all()

@@ -2,22 +2,28 @@
 
 Knows who waits for whom. It is the lesson of the book and the truth that the fast simulators are tested
 against. An engine has three verbs: `start` a mini-batch (which cancels whatever that learner
-is doing), wait for the `next` push, and tell what time it is `now`.
+is doing), wait for the `next` push, and tell what time it is `now`. Whatever the engine, `run` writes down
+who did what and when.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heappop, heappush
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from sgdrace._arguments import Seed, count, real, seed_sequence, shown
 from sgdrace._memory import must_fit
 from sgdrace._times import CHUNK, CommonTimes
 from sgdrace.delays import Law, law_of_learners
+from sgdrace.jobs import Jobs
+from sgdrace.race import Race
 from sgdrace.variants import variant_P_K
 
-Fate = Literal["used", "stale", "cancelled", "unfinished"]
+NOTHING = (0, 0, None)  # what a learner runs that waits: number, version and model
 
 
 class Push(NamedTuple):
@@ -28,22 +34,30 @@ class Push(NamedTuple):
     gradient: Any = 0.0
 
 
+class Arrival(NamedTuple):
+    """What is remembered of a push: its gradient is forgotten once it has been used."""
+
+    learner: int
+    version: int
+    time: float
+
+
 class Update(NamedTuple):
     """Update j, made at this time from these pushes, the first to arrive first."""
 
     time: float
-    pushes: list[Push]
+    pushes: list[Arrival]
 
 
-@dataclass
-class Job:
-    """One mini-batch on one learner. `stale` work is used too, but was computed from an old version."""
+@dataclass(slots=True)
+class _Job:
+    """One mini-batch on one learner."""
 
     learner: int
     version: int
     start: float
-    end: float
-    fate: Fate = "unfinished"
+    end: float = math.inf
+    fate: str = "running"
 
 
 class Engine(Protocol):
@@ -70,24 +84,30 @@ def run(
     updates: int,
     w: Any = None,
     step: Callable[[Any, list[Push]], Any] = lambda w, pushes: w,
-) -> list[Update]:
+) -> "History":
     """Run one variant of SGD: `step` turns w_j and K pushes into w_{j+1}.
 
     Four learners that always need one second, two mini-batches per update:
 
     >>> engine = VirtualClock(P=4, draw=lambda learner: 1.0)
-    >>> [update.time for update in run("K-async", P=4, K=2, engine=engine, updates=4)]
+    >>> history = run("K-async", P=4, K=2, engine=engine, updates=4)
+    >>> [update.time for update in history.updates]
     [1.0, 1.0, 2.0, 2.0]
+    >>> history.race()
+    Race(K-async, P=4, K=2: 1 replicas of 4 updates)
+    >>> history.jobs.shares()["used stale"]
+    0.75
     """
     variant, P, K = variant_P_K(variant, P, K)
     updates = count("updates", updates)
-    must_fit(f"{updates} updates of {K} pushes", 200 * updates * K)  # bytes, as Python keeps them
+    jobs = K + P if variant.endswith("-sync") else K  # of an update, at most
+    must_fit(f"{updates} updates of {K} pushes", 300 * updates * jobs)  # bytes, as Python keeps them
     for verb in ("start", "next", "now"):
         _callable(f"{verb} of engine", getattr(engine, verb, None))
     _callable("step", step)
+    engine = books = _Books(engine)
     sync = variant.endswith("-sync")
     batch = "batch" in variant
-    history: list[Update] = []
     for learner in range(P):
         engine.start(learner, 0, w)
     # Update j turns w_j into w_{j+1}.
@@ -107,19 +127,105 @@ def run(
                 else:
                     waiting.append(push.learner)
         w = step(w, pushes)
-        now = engine.now()
-        history.append(Update(now, pushes))
+        books.update(pushes)
         again = range(P) if sync else waiting
         # A start cancels what that learner still runs.
         for learner in again:
             engine.start(learner, j + 1, w)
-    return history
+    return books.history(variant, P, K, w)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class History:
+    """What happened in a run: its updates, its mini-batches, and the model that came out of it."""
+
+    variant: str
+    P: int
+    K: int
+    updates: list[Update]
+    w: Any  # after the last update
+    log: list[_Job]  # in the order in which they were started
+
+    def __repr__(self) -> str:
+        last = self.updates[-1].time
+        return f"History({self.variant}, P={self.P}, K={self.K}: {len(self.updates)} updates until {last:g})"
+
+    def race(self, law: Any = None) -> Race:
+        """The timing, as a race of one replica; `law` is that of the delays, if known."""
+        time = np.array([[update.time for update in self.updates]])
+        # (1, updates, K) learner, version and time of each push
+        learner, version, pushed = np.array([[update.pushes for update in self.updates]]).transpose(
+            3, 0, 1, 2
+        )
+        staleness = (np.arange(time.size)[:, None] - version).astype(np.int32)
+        who = learner.astype(np.int32)
+        return Race(self.variant, self.P, self.K, time, who, staleness, pushed, law=law)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Every mini-batch until the last update; what starts with it is left out."""
+        last = self.updates[-1].time
+        seen = [job for job in self.log if job.fate != "running" or job.start < last]
+        seen.sort(key=lambda job: job.learner)  # stable: those of a learner stay in their order
+        return Jobs(
+            self.variant,
+            self.P,
+            self.K,
+            np.array([job.learner for job in seen]),
+            np.array([job.start for job in seen]),
+            np.minimum([job.end for job in seen], last),
+            np.array([job.version for job in seen]),
+            np.array([job.fate for job in seen]),
+            np.array([update.time for update in self.updates]),
+        )
+
+
+class _Books:
+    """An engine that does what another one does, and writes it down."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.log: list[_Job] = []
+        self.running: dict[int, _Job] = {}  # by learner
+        self.arrivals: list[tuple[Push, float]] = []  # since the last update
+        self.updates: list[Update] = []
+
+    def now(self) -> float:
+        return real("now of engine", self.engine.now())
+
+    def start(self, learner: int, version: int, w: Any) -> None:
+        self.engine.start(learner, version, w)
+        now = self.now()
+        if (old := self.running.get(learner)) is not None:
+            old.end, old.fate = now, "cancelled"
+        self.running[learner] = _Job(learner, version, now)
+        self.log.append(self.running[learner])
+
+    def next(self) -> Push:
+        push, now = self.engine.next(), self.now()
+        self.arrivals.append((push, now))
+        job = self.running.get(push.learner)
+        # Who died leaves a job that the next start cancels, and so does the echo of a cancelled mini-batch.
+        if job is not None and push.gradient is not None and job.version == push.version:
+            job.end, job.fate = now, "used fresh" if job.version == len(self.updates) else "used stale"
+            del self.running[push.learner]
+        return push
+
+    def update(self, pushes: list[Push]) -> None:
+        """Note an update from these pushes, and forget their gradients."""
+        taken = set(map(id, pushes))
+        used = [Arrival(push.learner, push.version, t) for push, t in self.arrivals if id(push) in taken]
+        self.updates.append(Update(self.now(), used))
+        self.arrivals.clear()
+
+    def history(self, variant: str, P: int, K: int, w: Any) -> History:
+        return History(variant, P, K, self.updates, w, self.log)
 
 
 class VirtualClock:
     """An engine whose machines are simulated: `draw(learner)` says how long its next mini-batch takes.
 
-    `jobs` logs every mini-batch with its fate. Ties go to the smaller learner.
+    Ties go to the smaller learner.
     """
 
     def __init__(
@@ -129,10 +235,9 @@ class VirtualClock:
         must_fit(f"a clock of {self.P} learners", 8 * self.P)
         self.draw, self.gradient = _callable("draw", draw), _callable("gradient", gradient)
         self.clock = 0.0
-        self.version = 0  # of the newest model that anybody has been given
-        self.log: list[Job] = []
-        self.running: list[Job | None] = [None] * self.P
-        self.queue: list[tuple[float, int, int, Any]] = []  # (end, learner, number in the log, w)
+        self.started = 0  # mini-batches so far
+        self.running: list[tuple[int, int, Any]] = [NOTHING] * self.P  # (number, version, w)
+        self.queue: list[tuple[float, int, int]] = []  # (end, learner, number)
 
     @classmethod
     def of_law(cls, delay: Law, P: int, seed: Seed = 0) -> "VirtualClock":
@@ -150,37 +255,27 @@ class VirtualClock:
         """Start a mini-batch; one that the learner is still working on is cancelled."""
         if not 0 <= learner < self.P:
             raise ValueError(f"this clock has learners 0 to {self.P - 1}; it was asked to start {learner}.")
-        if (old := self.running[learner]) is not None:
-            old.end, old.fate = self.clock, "cancelled"
-        self.version = max(self.version, version)
         time = real(f"draw({learner}), a mini-batch time,", self.draw(learner), above=0, closed=True)
-        job = Job(learner, version, self.clock, self.clock + time)
-        if not math.isfinite(job.end):
+        end = self.clock + time
+        if not math.isfinite(end):
             raise ValueError(f"the times drawn are too large: {self.clock:g} + {time:g} is no finite number.")
-        self.running[learner] = job
-        heappush(self.queue, (job.end, learner, len(self.log), w))
-        self.log.append(job)
+        self.started += 1
+        self.running[learner] = self.started, version, w
+        heappush(self.queue, (end, learner, self.started))
 
     def next(self) -> Push:
         """Move the clock to the next mini-batch that ends and was not cancelled."""
         while self.queue:
-            end, learner, number, w = heappop(self.queue)
-            job = self.log[number]
-            if self.running[learner] is job:
-                self.clock, self.running[learner] = end, None
-                job.fate = "used" if job.version == self.version else "stale"
-                return Push(learner, job.version, self.gradient(w))
+            end, learner, number = heappop(self.queue)
+            started, version, w = self.running[learner]
+            if started == number:
+                self.clock, self.running[learner] = end, NOTHING
+                return Push(learner, version, self.gradient(w))
         raise ValueError("nobody is at work, so that there is no next push; start a learner first.")
 
     def now(self) -> float:
         """Seconds since the start of the race."""
         return self.clock
-
-    @property
-    def jobs(self) -> list[Job]:
-        """Every mini-batch so far; those that still run end now, and those that start now are left out."""
-        cut = [Job(j.learner, j.version, j.start, min(j.end, self.clock), j.fate) for j in self.log]
-        return [job for job in cut if job.fate != "unfinished" or job.start < self.clock]
 
 
 def _callable(name: str, value: Any) -> Any:

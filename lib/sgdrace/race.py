@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from tqdm.auto import tqdm
 
 from sgdrace import order_statistics
-from sgdrace._arguments import FloatArray, IntArray, Seed, count, real, seed_sequence
+from sgdrace._arguments import FloatArray, IntArray, Seed, count, floats, real, seed_sequence, shown, store
 from sgdrace._completions import (
     Learners,
     by_learner,
@@ -30,31 +30,54 @@ from sgdrace._completions import (
     last_of_group,
 )
 from sgdrace._memory import must_fit
+from sgdrace._records import Record, read_only, sealed
 from sgdrace._times import CommonTimes, FreshTimes, Source
 from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
+from sgdrace.jobs import Jobs
 from sgdrace.variants import variant_P_K
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
 FEW = 100  # pushes at a time below which a heap is faster than NumPy
 LONG = 1 << 21  # pushes of one replica that are sorted at a time
+STILL = 1000  # updates without any time after which nobody waits for more
+BATCHES = 30  # stretches of a single replica whose means are compared
 
 
-@dataclass(frozen=True)
-class Utilization:
+@dataclass(frozen=True, eq=False)
+class Utilization(Record):
     """Shares of all learner time up to the last update, for each replica; they add up to 1."""
 
-    used: FloatArray  # (replicas,) mini-batches that went into an update, stale ones included
-    idle: FloatArray  # waiting for the update after a push
+    used_fresh: FloatArray  # (replicas,) mini-batches of the version that their update changed
+    used_stale: FloatArray  # of an older one
     cancelled: FloatArray  # thrown away
-    unfinished: FloatArray  # still running at the end, fate unknown
+    idle: FloatArray  # waiting for the update after a push
+    running: FloatArray  # still at work at the end, nobody knows yet for what
+
+    @property
+    def used(self) -> FloatArray:
+        """What went into an update, fresh or stale."""
+        return self.used_fresh + self.used_stale
 
 
-@dataclass(frozen=True, repr=False)
-class Race:
+class TimePerUpdate(NamedTuple):
+    """The long-run time from one update to the next, estimated, and how far off that may be."""
+
+    mean: float
+    error: float  # one standard error
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Race(Record):
     """The timing of a run: update j of replica r happens at time[r, j].
 
     Along the last axis of `learner`, `staleness` and `pushed` are the K gradients of the update in the order
     in which they arrived; these three are None for a race simulated with detail=False.
+
+    >>> race = simulate("K-sync", P=4, K=2, delay=Exponential(), updates=3)
+    >>> race == simulate("K-sync", P=4, K=2, delay=Exponential(), updates=3)
+    True
+    >>> race.law
+    Exponential(rate=1.0)
     """
 
     variant: str
@@ -65,6 +88,23 @@ class Race:
     staleness: IntArray | None = None  # (replicas, updates, K) updates between its pull and its use
     pushed: FloatArray | None = None  # (replicas, updates, K) when it arrived
     every: int = 1  # of so many updates one was kept, after `thin`
+    law: Any = None  # of the delays that made it, if known
+
+    def __post_init__(self) -> None:
+        time = floats("time", self.time)
+        if time.ndim != 2 or time.size == 0:
+            raise ValueError(
+                f"time must have one row per replica and one column per update; got {time.shape}."
+            )
+        in_order = (time[:, 1:] >= time[:, :-1]).all() and (time[:, 0] >= 0).all()
+        if not (in_order and np.isfinite(time[:, -1]).all()):
+            raise ValueError("time must be finite, at least 0 and never go back from one update to the next.")
+        K, most = _checked_K(self.variant, self.P, self.K, time.shape)
+        variant, P, _ = variant_P_K(self.variant, self.P, most)
+        store(self, variant=variant, P=P, K=K, time=read_only(time), every=count("every", self.every))
+        parts = {"learner": P - 1, "staleness": math.inf, "pushed": math.inf}
+        shape = (*time.shape, most)
+        store(self, **{name: _checked_part(self, name, shape, top) for name, top in parts.items()})
 
     def __repr__(self) -> str:
         replicas, updates = self.time.shape
@@ -100,6 +140,32 @@ class Race:
         cut: dict[str, Any] = {name: a[:, updates] for name, a in arrays.items() if isinstance(a, np.ndarray)}
         return replace(self, **cut)
 
+    def jobs(self, replica: int = 0) -> Jobs:
+        """Every mini-batch of one replica: who worked on it, from when to when, and what became of it.
+
+        >>> race = simulate("K-sync", P=4, K=2, delay=Exponential(), updates=3)
+        >>> race.jobs()
+        Jobs(K-sync, P=4, K=2: 12 jobs, 3 updates until 1.27934)
+        """
+        K, learner, staleness, pushed = self._every_push("jobs need")
+        r = count("replica", replica, minimum=0, maximum=len(self.time) - 1)
+        time, who, ends = self.time[r], learner[r], pushed[r]
+        J = len(time)
+        update = np.arange(J)[:, None]
+        used = _Pieces(
+            who,
+            _starts(self, replica=r)[0],
+            ends,
+            update - staleness[r],
+            np.where(staleness[r] == 0, "used fresh", "used stale"),
+            update * (K + 1) + np.arange(K),
+        )
+        rest = (_cancelled if self.variant.endswith("-sync") else _running)(self, r)
+        parts = [np.concatenate([np.ravel(one), other]) for one, other in zip(used, rest, strict=True)]
+        order = np.lexsort((parts[-1], parts[0]))
+        who, start, end, version, fate = (sealed(part[order]) for part in parts[:-1])
+        return Jobs(self.variant, self.P, K, who, start, end, version, fate, time)
+
     def utilization(self) -> Utilization:
         """What became of the time of the learners.
 
@@ -107,28 +173,83 @@ class Race:
         >>> print(race.utilization().idle.round(2))
         [0.52]
         """
-        if self.learner is None or self.pushed is None:
-            raise ValueError("utilization needs to know who pushed when: simulate with detail=True.")
-        if self.every > 1 or not isinstance(self.K, int):
-            raise ValueError("utilization needs every update of a race with one K: ask before you thin it.")
+        _, _, staleness, pushed = self._every_push("utilization needs")
         end = self.time[:, -1]
-        begin = np.concatenate([np.zeros((len(end), 1)), self.time[:, :-1]], axis=1)
-        idle = cancelled = unfinished = np.zeros(len(end))
-        if "batch" not in self.variant:
-            idle = (self.time[:, :, None] - self.pushed).sum(axis=(1, 2))
-        if self.variant.endswith("-sync"):
-            # A learner works from the begin of a round to its last push; what comes after is cancelled.
-            worked = np.where(_last_of_learner(self.learner), self.pushed - begin[:, :, None], 0.0)
-            cancelled = self.P * end - worked.sum(axis=(1, 2)) - idle
+        worked = pushed - _starts(self)
+        fresh = np.where(staleness == 0, worked, 0.0).sum(axis=(1, 2))
+        stale = np.where(staleness == 0, 0.0, worked).sum(axis=(1, 2))
+        # Whoever pushes waits for the update, except in a batch, where all but the last one go on.
+        waits = slice(-1, None) if "batch" in self.variant else slice(None)
+        idle = (self.time[:, :, None] - pushed[:, :, waits]).sum(axis=(1, 2))
+        total = np.where(end > 0, self.P * end, 1.0)
+        fresh = np.where(end > 0, fresh / total, 1.0)  # if no time has passed, none was lost
+        stale, idle, nothing = stale / total, idle / total, np.zeros(len(end))
+        rest = np.maximum(1 - fresh - stale - idle, 0.0)
+        cancelled, running = (rest, nothing) if self.variant.endswith("-sync") else (nothing, rest)
+        return Utilization(fresh, stale, cancelled, idle, running)
+
+    def time_per_update(self, burn_in: int | None = None) -> TimePerUpdate:
+        """The mean time from one update to the next in the long run, with its standard error.
+
+        The first updates do not count: `burn_in` of them, or unless told a third in the async variants,
+        where learners begin together, and none in the sync ones, where every round begins so. The standard
+        error is that of the replicas, or, where there is one, of BATCHES stretches of it.
+
+        >>> race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=3000, replicas=40)
+        >>> mean, error = race.time_per_update()
+        >>> abs(mean - (1 / 8 + 1 / 7)) < 4 * error
+        True
+        """
+        J = self.time.shape[1]
+        if burn_in is None:
+            burn_in = 0 if self.variant.endswith("-sync") else J // 3
+        b = count("burn_in", burn_in, minimum=0, maximum=J - 1)
+        begin = self.time[:, b - 1] if b else np.zeros(len(self.time))
+        if len(self.time) > 1:
+            means = (self.time[:, -1] - begin) / ((J - b) * self.every)
         else:
-            busy_since = np.zeros((len(end), self.P))
-            restart = self.pushed if "batch" in self.variant else self.time[:, :, None]
-            row = np.arange(len(end))[:, None, None]
-            np.maximum.at(busy_since, (row, self.learner), restart)
-            unfinished = (end[:, None] - busy_since).sum(axis=1)
-        total = np.where(end > 0, self.P * end, 1.0)  # if no time has passed, none was lost
-        shares = [part / total for part in (idle, cancelled, unfinished)]
-        return Utilization(1 - np.sum(shares, axis=0), *shares)
+            if J - b < BATCHES:
+                raise ValueError(
+                    f"one replica needs at least {BATCHES} updates after the burn-in to tell how far off its "
+                    f"mean may be; it has {J - b}."
+                )
+            ends = b + np.arange(1, BATCHES + 1) * ((J - b) // BATCHES) - 1
+            gaps = np.diff(self.time[0, ends], prepend=begin)
+            means = gaps / ((J - b) // BATCHES * self.every)
+        return TimePerUpdate(float(means.mean()), float(means.std(ddof=1) / math.sqrt(means.size)))
+
+    def to_columns(self) -> dict[str, Any]:
+        """Equally long columns, as pandas and polars take them: `DataFrame(race.to_columns())`.
+
+        One row for each gradient, or, without detail, for each update. Replicas, updates and learners count
+        from 0.
+
+        >>> race = simulate("K-sync", P=4, K=2, delay=Exponential(), updates=3, replicas=5)
+        >>> {name: column.size for name, column in race.to_columns().items()}
+        {'replica': 30, 'update': 30, 'time': 30, 'learner': 30, 'staleness': 30, 'pushed': 30}
+        """
+        replica, update = np.indices(self.time.shape)
+        columns: dict[str, Any] = {
+            "replica": replica,
+            "update": (update + 1) * self.every - 1,
+            "time": self.time,
+        }
+        parts = {name: getattr(self, name) for name in ("learner", "staleness", "pushed")}
+        parts = {name: part for name, part in parts.items() if part is not None}
+        if not parts:
+            return {name: column.ravel() for name, column in columns.items()}
+        shape = next(iter(parts.values())).shape
+        columns = {name: np.broadcast_to(column[:, :, None], shape) for name, column in columns.items()}
+        there = np.arange(shape[2]) < np.broadcast_to(self.K, self.time.shape)[:, :, None]
+        return {name: column[there] for name, column in (columns | parts).items()}
+
+    def _every_push(self, who: str) -> tuple[int, IntArray, IntArray, FloatArray]:
+        """K and all that is known of each push, for those who cannot do without."""
+        if self.learner is None or self.staleness is None or self.pushed is None:
+            raise ValueError(f"{who} to know who pushed when: simulate with detail=True.")
+        if self.every > 1 or not isinstance(self.K, int):
+            raise ValueError(f"{who} every update of a race with one K: ask before you thin it.")
+        return self.K, self.learner, self.staleness, self.pushed
 
 
 def simulate(
@@ -136,21 +257,28 @@ def simulate(
     P: int,
     K: int,
     delay: Law,
-    updates: int,
+    updates: int | None = None,
     replicas: int = 1,
-    seed: Seed = None,
+    seed: Seed = 0,
     detail: bool = True,
     common: bool = False,
     threads: int = 1,
     progress: bool = False,
+    *,
+    until: float | None = None,
 ) -> Race:
     """Simulate the timing of distributed SGD with P learners and K mini-batches per update.
 
+    Ask for a number of `updates`, or for all that happen `until` a time: then every replica goes on to its
+    first update at or after that time, and all have as many updates as the one that needs most.
+
     The same seed gives the same race on any machine and with any number of threads; only the last digit of
-    a time may differ, where a processor has its own exp or log. With `common=True` it also gives common
-    random numbers across variants, values of K and numbers of updates: the n-th mini-batch that learner i
-    of replica r starts takes the same time in each, so that differences between races are not noise.
-    (Slower, because the streams must be followed. Replica r is the same whatever `replicas` is.)
+    a time may differ, where a processor has its own exp or log. `seed=None` is another race every time. With
+    `common=True` it also gives common random numbers across variants, values of K and numbers of updates:
+    the n-th mini-batch that learner i of replica r starts takes the same time in each, so that differences
+    between races are not noise. (Slower, because the streams must be followed. Replica r is the same
+    whatever `replicas` is.) A race `until` a time always has them, since it must be able to go on: it is the
+    beginning of every longer one.
 
     With `detail=False` only the times are computed, often much faster, because fewer random numbers decide
     them: the K-th of P needs two draws instead of P. So the same seed then gives another race of the same
@@ -158,16 +286,45 @@ def simulate(
 
     >>> simulate("K-async", P=8, K=2, delay=Exponential(), updates=1000, replicas=100, seed=0)
     Race(K-async, P=8, K=2: 100 replicas of 1000 updates)
+    >>> simulate("K-async", P=8, K=2, delay=Exponential(), until=60)
+    Race(K-async, P=8, K=2: 1 replicas of 234 updates)
     """
     variant, P, K = variant_P_K(variant, P, K)
     law = law_of_learners(delay, P)
-    J, R = count("updates", updates), count("replicas", replicas)
-    plan = _Plan(P, K, J, law, bool(detail), bool(common))
+    if (updates is None) == (until is None):
+        raise ValueError("simulate needs either updates or until: how many updates, or until when.")
+    R, workers, root = count("replicas", replicas), count("threads", threads), seed_sequence(seed)
+
+    def race_of(J: int, common: bool) -> Race:
+        plan = _Plan(P, K, J, law, bool(detail), common)
+        time, learner, staleness, pushed = map(sealed, _simulated(variant, plan, R, root, workers, progress))
+        if not np.isfinite(time[:, -1]).all():
+            raise ValueError(f"the times of {delay!r} are too large: their sum is no longer a finite number.")
+        return Race(variant, P, K, time, learner, staleness, pushed, law=delay)
+
+    if until is None:
+        return race_of(count("updates", updates), bool(common))
+    return _until(real("until", until, above=0), lambda J: race_of(J, common=True))
+
+
+def _until(t: float, race_of: Callable[[int], Race]) -> Race:
+    """The race up to the first update at or after t in all replicas, given the races of any length."""
+    J = 16
+    while (reached := float((race := race_of(J)).time[:, -1].min())) < t:
+        if reached == 0 and J >= STILL:
+            raise ValueError(f"no time passes in {J} updates, so that none reaches until = {t:g}.")
+        # As many as it takes at this pace and some more, but not too many: the pace is a guess.
+        J = math.ceil(J * (min(1.2 * t / reached, 64.0) if reached > 0 else 64.0)) + 4
+    return race.first(int(race.updates_before(t).max()) + 1)
+
+
+def _simulated(
+    variant: str, plan: "_Plan", R: int, root: np.random.SeedSequence, workers: int, progress: bool
+) -> "_Block":
+    """R replicas, in blocks that do not depend on the number of workers."""
     kernel, numbers = _kernel_of(variant, plan)
     rows = max(1, min(R, BLOCK // numbers))
-    workers = count("threads", threads)
     _check_memory(variant, plan, R, rows * workers)
-    root = seed_sequence(seed)
 
     def stream(number: int) -> np.random.SeedSequence:  # as root.spawn makes them, but not all at once
         return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, number))
@@ -175,11 +332,11 @@ def simulate(
     def block(number: int) -> _Block:
         begin, end = number * rows, min((number + 1) * rows, R)
         source: Source  # made here, so that its streams live no longer than the block
-        if common:
-            source = CommonTimes(law, P, [stream(r) for r in range(begin, end)])
+        if plan.common:
+            source = CommonTimes(plan.law, plan.P, [stream(r) for r in range(begin, end)])
         else:
-            source = FreshTimes(law, np.random.default_rng(stream(number)))
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            source = FreshTimes(plan.law, np.random.default_rng(stream(number)))
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by whoever asked
             return kernel(plan, end - begin, source, tick)
 
     stopped = Event()
@@ -189,12 +346,9 @@ def simulate(
             raise _Stopped
         bar.update(updates)
 
-    with tqdm(total=R * J, unit=" updates", disable=not progress) as bar:
+    with tqdm(total=R * plan.J, unit=" updates", disable=not progress) as bar:
         blocks = _in_threads(block, math.ceil(R / rows), workers, stopped)
-    race = Race(variant, P, K, *_stacked(blocks, axis=0))
-    if not np.isfinite(race.time[:, -1]).all():
-        raise ValueError(f"the times of {delay!r} are too large: their sum is no longer a finite number.")
-    return race
+    return _stacked(blocks, axis=0)
 
 
 class _Plan(NamedTuple):
@@ -471,9 +625,95 @@ def _batch_staleness(learner: Learners, K: int, first: int, version: IntArray) -
     return staleness
 
 
-def _last_of_learner(learner: IntArray) -> Any:
-    """Which pushes (replicas, updates, K) are the last of their learner in the update."""
-    order, _, first = by_learner(learner)
-    found = np.empty(learner.shape, bool)
-    np.put_along_axis(found, order, last_of_group(first), -1)
-    return found
+def _checked_K(variant: str, P: int, K: Any, shape: tuple[int, ...]) -> tuple[Any, int]:
+    """K as a race keeps it, and the largest of them."""
+    if not isinstance(K, np.ndarray) or K.ndim == 0:
+        K = variant_P_K(variant, P, K)[2]
+        return K, K
+    if K.dtype.kind not in "iu" or K.shape != shape:
+        raise ValueError(f"K must be one whole number, or one for each of {shape} updates; got {shown(K)}.")
+    variant_P_K(variant, P, int(K.min()))
+    return read_only(K), int(K.max())
+
+
+def _checked_part(race: Race, name: str, shape: tuple[int, ...], top: float) -> Any:
+    """What a race tells of its pushes, if it does; a K that varies leaves entries of -1."""
+    part = getattr(race, name)
+    if part is None:
+        return None
+    array, bottom = np.asarray(part), 0 if isinstance(race.K, int) else -1
+    if array.dtype.kind not in ("f" if name == "pushed" else "iu") or array.shape != shape:
+        kind = "times" if name == "pushed" else "whole numbers"
+        raise ValueError(f"{name} must be {kind} of shape {shape}, one for each gradient; got {shown(part)}.")
+    low, high = array.min(), array.max()
+    if not bottom <= low <= high <= top or high == math.inf:
+        raise ValueError(f"{name} must be between {bottom} and {top:g}; got {low:g} to {high:g}.")
+    return read_only(array)
+
+
+def _starts(race: Race, replica: int | None = None) -> FloatArray:
+    """When the mini-batch of each gradient was started, (replicas, updates, K), or of one replica alone."""
+    some = slice(None) if replica is None else slice(replica, replica + 1)
+    time, pushed = race.time[some], cast(FloatArray, race.pushed)[some]
+    R, J, K = pushed.shape
+    begin = np.concatenate([np.zeros((R, 1)), time], axis=1)  # (R, J + 1) when each version came
+    if "batch" not in race.variant:  # every learner starts when its version comes
+        version = np.arange(J)[:, None] - cast(IntArray, race.staleness)[some]
+        if version.min() < 0:
+            raise ValueError("staleness must be at most j in update j: no gradient is older than the race.")
+        return np.take_along_axis(begin, version.reshape(R, J * K), 1).reshape(R, J, K)
+    # In a batch a learner goes on after its last push; the one that completes the batch, after the update.
+    again = pushed.copy()
+    again[:, :, -1] = time
+    rounds = (R, J, K) if race.variant.endswith("-sync") else (R, 1, J * K)
+    order, _, first = by_learner(cast(IntArray, race.learner)[some].reshape(rounds))
+    grouped = np.take_along_axis(again.reshape(rounds), order, -1)
+    grouped[..., 1:] = grouped[..., :-1].copy()
+    np.copyto(grouped, begin[:, : rounds[1], None], where=first)
+    start = np.empty(rounds)
+    np.put_along_axis(start, order, grouped, -1)
+    return start.reshape(R, J, K)
+
+
+class _Pieces(NamedTuple):
+    """Mini-batches, each with its place among those of its learner."""
+
+    learner: Any
+    start: Any
+    end: Any
+    version: Any
+    fate: Any
+    place: Any
+
+
+def _cancelled(race: Race, r: int) -> _Pieces:
+    """Sync: whoever has not pushed, or goes on after a push, is cancelled by the update."""
+    time, learner, pushed = race.time[r], cast(IntArray, race.learner)[r], cast(FloatArray, race.pushed)[r]
+    J, K = learner.shape
+    update = np.arange(J)[:, None]
+    since = np.repeat(np.append(0.0, time[:-1])[:, None], race.P, axis=1)  # (updates, P)
+    waits = learner
+    if "batch" in race.variant:
+        since[update, learner] = pushed  # of several pushes of a learner the last one counts
+        waits = learner[:, -1:]
+    at_work = np.ones(since.shape, bool)
+    at_work[update, waits] = False
+    j, who = np.nonzero(at_work)
+    fate = np.full(j.size, "cancelled")
+    return _Pieces(who, since[at_work], time[j], j, fate, j * (K + 1) + K)
+
+
+def _running(race: Race, r: int) -> _Pieces:
+    """Async: whoever started before the last update, and has not pushed since, is still at work."""
+    time, learner, pushed = race.time[r], cast(IntArray, race.learner)[r], cast(FloatArray, race.pushed)[r]
+    J, K = learner.shape
+    completes = np.ones((J, K), bool)
+    if "batch" in race.variant:
+        completes[:, :-1] = False
+    since, version = np.zeros(race.P), np.zeros(race.P, np.int64)
+    # Of several pushes of a learner the last one counts.
+    since[learner.ravel()] = np.where(completes, time[:, None], pushed).ravel()
+    version[learner.ravel()] = (np.arange(J)[:, None] + completes).ravel()
+    who = np.flatnonzero(since < time[-1])
+    end, fate = np.full(who.size, time[-1]), np.full(who.size, "running")
+    return _Pieces(who, since[who], end, version[who], fate, np.full(who.size, J * (K + 1)))

@@ -10,19 +10,10 @@ from matplotlib.textpath import TextPath
 from sgdrace import VARIANTS, Constant, Exponential, Pareto, simulate, train
 from sgdrace.figures import (
     Curve,
-    JobLog,
     Picture,
     Runner,
     curves,
     densities,
-    describe_in_flight,
-    describe_pulls,
-    describe_race,
-    describe_rounds,
-    describe_shares,
-    describe_stalenesses,
-    describe_timeline,
-    describe_valley,
     histogram,
     in_flight,
     law_card,
@@ -38,24 +29,21 @@ from sgdrace.figures import (
     valley,
 )
 from sgdrace.problems import Quadratic
-from sgdrace.protocol import VirtualClock, run
 from tests.examples import CONTINUOUS, DISCRETE
 
 LAWS = [*CONTINUOUS, *DISCRETE]
 
 
 @cache
-def log_of(variant, P=8, K=4, updates=12, law=None):
-    engine = VirtualClock.of_law(law or Exponential(), P, seed=0)
-    history = run(variant, P, K, engine, updates)
-    return JobLog.of(variant, P, K, engine.jobs, history)
+def race_of(variant, P=8, K=4, updates=12, law=None):
+    return simulate(variant, P, K, law or Exponential(), updates, common=True)
 
 
 @cache
 def runner_of(variant, K, updates):
-    trace = simulate(variant, 8, K, Exponential(), updates, seed=0, common=True)
+    trace = race_of(variant, 8, K, updates)
     training = train(Quadratic([1.0] * 10, sigma2=0.5), trace, 0.1, seed=1, every=1)
-    return Runner(log_of(variant, 8, K, updates), training.time[0], training.loss[0])
+    return Runner(trace, training.time[0], training.loss[0])
 
 
 def field():
@@ -68,23 +56,19 @@ def band(name, y):
     return Curve(name, np.arange(y.size), y, 0.8 * y, 1.2 * y)
 
 
-def with_twin(draw, describe, *arguments):
-    return Picture(draw(*arguments), describe(*arguments))
-
-
 def timeline_of(variants, P=8, K=4, updates=12, until=None):
-    return with_twin(timeline, describe_timeline, [log_of(v, P, K, updates) for v in variants], until)
+    return timeline([race_of(v, P, K, updates) for v in variants], until)
 
 
 def random_rounds(P):
-    return with_twin(rounds, describe_rounds, np.random.default_rng(P).exponential(size=(5, P)))
+    return rounds(np.random.default_rng(P).exponential(size=(5, P)))
 
 
 def race_at(t=None, share=None):
     """The race at a time, or at a share of it."""
     runners = field()
-    last = min(runner.log.last for runner in runners)
-    return with_twin(race, describe_race, runners, share * last if share else t)
+    last = min(runner.jobs.last for runner in runners)
+    return race(runners, share * last if share else t)
 
 
 def decays(log):
@@ -107,13 +91,11 @@ def random_staircases(P, until):
 
 
 def shares_of_all():
-    return with_twin(shares, describe_shares, {variant: log_of(variant).shares() for variant in VARIANTS})
+    return shares({variant: race_of(variant) for variant in VARIANTS})
 
 
 def pulls_of(P, updates):
-    engine = VirtualClock.of_law(Exponential(), P, seed=1)
-    run("K-async", P, 1, engine, updates)
-    return with_twin(pulls, describe_pulls, engine.jobs)
+    return pulls(simulate("K-async", P, 1, Exponential(), updates, seed=1, common=True))
 
 
 @cache
@@ -125,15 +107,15 @@ def pushes_of(P):
 
 def stalenesses_of(P, geometric):
     rest = ((1 - 1 / P) ** np.arange(400) / P,) if geometric else (None, "K-batch-async")
-    return with_twin(stalenesses, describe_stalenesses, pushes_of(P)[1], 4 * P, *rest)
+    return stalenesses(pushes_of(P)[1], 4 * P, *rest)
 
 
 def in_flight_at(P, now):
-    return with_twin(in_flight, describe_in_flight, pushes_of(P)[0], P, now)
+    return in_flight(pushes_of(P)[0], P, now)
 
 
 def valley_at(P, now):
-    return with_twin(valley, describe_valley, (-1.1) ** np.arange(81), pushes_of(P)[0], P, now)
+    return valley((-1.1) ** np.arange(81), pushes_of(P)[0], P, now)
 
 
 def cases():
@@ -146,7 +128,7 @@ def cases():
                 yield partial(densities, law, P, K)
                 yield partial(means, law, P, K)
         yield partial(random_rounds, P)
-    yield partial(with_twin, rounds, describe_rounds, np.ones((4, 8)), 2.5)
+    yield partial(rounds, np.ones((4, 8)), 2.5)
     yield partial(timeline_of, VARIANTS, until=3.0)
     for law in LAWS:
         yield partial(law_card, law)

@@ -8,7 +8,7 @@ import pytest
 from sgdrace import VARIANTS
 from sgdrace.figures import VARIANT, WORK
 from sgdrace.figures.canvas import WIDTH, Paper, Plot, Scale, number, tick_words
-from sgdrace.figures.work import KINDS
+from sgdrace.jobs import FATES
 from tests.figures.pictures import drawn, words_of
 
 
@@ -19,8 +19,8 @@ def test_every_variant_has_a_color_and_only_the_asynchronous_ones_are_dashed():
 
 
 def test_every_kind_of_work_has_its_look_and_what_helped_more_is_thicker():
-    assert tuple(WORK) == KINDS
-    used, stale, cancelled = (WORK[kind].share for kind in KINDS[:3])
+    assert tuple(WORK) == FATES
+    used, stale, cancelled = (WORK[kind].share for kind in FATES[:3])
     assert used > stale > cancelled
 
 

@@ -34,7 +34,7 @@ def test_no_picture_is_simulated_before_its_test_runs(monkeypatch):
     functions = [name for name, it in vars(pictures).items() if inspect.isfunction(inspect.unwrap(it))]
     for name in {*functions} - {"cases"}:
         monkeypatch.setattr(pictures, name, refused)
-    assert {"simulate", "train", "run", "log_of", "field", "histogram"} <= {*functions}
+    assert {"simulate", "train", "race_of", "field", "histogram"} <= {*functions}
     makers = list(cases())
     assert len(makers) > 150 and all(callable(make) for make in makers)
 

@@ -5,14 +5,15 @@ import re
 import numpy as np
 import pytest
 
-from sgdrace.figures import JobLog, Runner, describe_race, race
+from sgdrace.figures import Runner, race
+from sgdrace.jobs import Jobs
 from tests.figures.pictures import drawn, field, numbers_are_finite, words_of
 
-LOG = JobLog.of_rounds([[1.0, 2.0], [2.0, 2.0]])
+JOBS = Jobs.of_rounds([[1.0, 2.0], [2.0, 2.0]])
 
 
-def runner(loss, log=LOG):
-    return Runner(log, [0, 2, 4], loss)
+def runner(loss, jobs=JOBS):
+    return Runner(jobs, [0, 2, 4], loss)
 
 
 def bold(svg):
@@ -21,11 +22,11 @@ def bold(svg):
 
 def test_the_leader_is_bold_and_named_first():
     runners = field()
-    t = min(one.log.last for one in runners)
-    best = min(runners, key=lambda one: one.at(t)).log.variant
+    t = min(one.jobs.last for one in runners)
+    best = min(runners, key=lambda one: one.at(t)).jobs.variant
     (names,) = bold(drawn(race(runners, t)))
     assert re.findall(r">([^<]+)</text>", names) == [best]
-    assert describe_race(runners, t).startswith(f"At time {t:.3g}: {best} has loss")
+    assert race(runners, t).text.startswith(f"At time {t:.3g}: {best} has loss")
 
 
 def test_before_anybody_has_updated_nobody_leads():
@@ -47,7 +48,7 @@ def test_the_scale_of_the_losses_does_not_move():
 
 def test_the_window_moves_with_time():
     runners = field()
-    last = min(one.log.last for one in runners)
+    last = min(one.jobs.last for one in runners)
     (words, _, _), _ = words_of(drawn(race(runners, last, window=2.0)))
     ticks = [float(text) for text, _, _ in words if re.fullmatch(r"[\d.]+", text)]
     assert min(ticks) >= last - 2
@@ -56,7 +57,7 @@ def test_the_window_moves_with_time():
 def test_a_runner_that_diverged_stays_at_the_top_and_comes_last():
     lost = runner([1.0, np.inf, np.inf])
     assert numbers_are_finite(drawn(race([lost, runner([1.0, 0.5, 0.2])], 4.0)))
-    text = describe_race([lost, runner([1.0, 0.5, 0.2])], 4.0)
+    text = race([lost, runner([1.0, 0.5, 0.2])], 4.0).text
     assert text == (
         "At time 4: K-sync has loss 0.2 after 2 updates; K-sync has loss infinite after 2 updates."
     )
@@ -64,12 +65,11 @@ def test_a_runner_that_diverged_stays_at_the_top_and_comes_last():
 
 @pytest.mark.parametrize("t", [0.0, -1.0, 4.1])
 def test_a_frame_needs_a_time_in_the_race(t):
-    for function in (race, describe_race):
-        with pytest.raises(ValueError, match="t must be"):
-            function([runner([1.0, 0.5, 0.2])], t)
+    with pytest.raises(ValueError, match="t must be"):
+        race([runner([1.0, 0.5, 0.2])], t)
 
 
-@pytest.mark.parametrize("runners", [None, [], [LOG]])
+@pytest.mark.parametrize("runners", [None, [], [JOBS]])
 def test_a_race_needs_runners(runners):
     with pytest.raises(TypeError, match="runners must be a non-empty list of Runner"):
         race(runners, 1.0)
@@ -87,4 +87,9 @@ def test_a_race_needs_runners(runners):
 )
 def test_bad_runners_are_refused(time, loss, words):
     with pytest.raises(ValueError, match=words):
-        Runner(LOG, time, loss)
+        Runner(JOBS, time, loss)
+
+
+def test_a_runner_needs_a_race():
+    with pytest.raises(TypeError, match=r"race must be a Race or its Jobs; got 'K-sync'\."):
+        Runner("K-sync", [0], [1.0])

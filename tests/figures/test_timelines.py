@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sgdrace import VARIANTS
-from sgdrace.figures import JobLog, describe_rounds, describe_timeline, rounds, timeline
-from tests.figures.pictures import colors_of, drawn, log_of, words_of
+from sgdrace.figures import rounds, timeline
+from sgdrace.jobs import Jobs
+from tests.figures.pictures import colors_of, drawn, race_of, words_of
 
 USED, STALE, CANCELLED = "#009e73", "#cc79a7", "#8a8a8a"
 KEY = 1  # paths of each color that belong to the key
@@ -18,55 +19,55 @@ def paths(svg, color):
 
 
 def test_a_timeline_of_k_sync_has_cancelled_and_no_stale_work():
-    svg = drawn(timeline(log_of("K-sync")))
+    svg = drawn(timeline(race_of("K-sync")))
     assert not paths(svg, STALE)
     assert len(paths(svg, CANCELLED)) == len(paths(svg, USED)) == 1 + KEY
 
 
 def test_a_timeline_of_k_async_has_stale_and_no_cancelled_work():
-    svg = drawn(timeline(log_of("K-async")))
+    svg = drawn(timeline(race_of("K-async")))
     assert len(paths(svg, CANCELLED)) == KEY
     assert len(paths(svg, STALE)) == 1 + KEY
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_heading_says_variant_k_and_the_number_of_updates(variant):
-    log = log_of(variant)
-    ((words, _, _),) = words_of(drawn(timeline(log, log.updates[4])))
+    race = race_of(variant)
+    ((words, _, _),) = words_of(drawn(timeline(race, race.time[0, 4])))
     texts = [text for text, _, _ in words]
     assert f"{variant}, K = 4" in texts
     assert "5 updates" in texts
 
 
 def test_the_key_says_the_share_of_each_kind():
-    ((words, _, _),) = words_of(drawn(timeline(JobLog.of_rounds([[1.0, 2.0], [2.0, 1.0]]))))
-    assert {"used 75 %", "idle 25 %", "cancelled 0 %"} <= {text for text, _, _ in words}
+    ((words, _, _),) = words_of(drawn(timeline(Jobs.of_rounds([[1.0, 2.0], [2.0, 1.0]]))))
+    assert {"used fresh 75 %", "idle 25 %", "cancelled 0 %"} <= {text for text, _, _ in words}
 
 
 def test_the_key_tells_stale_work_only_where_there_can_be_some():
     for variant in VARIANTS:
-        svg = drawn(timeline(log_of(variant)))
-        assert (">used fresh " in svg and ">used stale " in svg) == variant.endswith("-async")
-    svg = drawn(timeline([log_of(variant) for variant in VARIANTS]))
+        svg = drawn(timeline(race_of(variant)))
+        assert ">used fresh " in svg and (">used stale " in svg) == variant.endswith("-async")
+    svg = drawn(timeline([race_of(variant) for variant in VARIANTS]))
     assert ">used fresh<" in svg and ">used stale<" in svg
 
 
 def test_bars_are_as_long_as_their_jobs():
-    svg = drawn(timeline(JobLog.of_rounds([[1.0, 2.0]])))  # the axis of time is 24 to 352
+    svg = drawn(timeline(Jobs.of_rounds([[1.0, 2.0]])))  # the axis of time is 24 to 352
     assert paths(svg, USED)[0] == "M24 28h163m-163 14h327"  # a unit of each is the gap to the next
 
 
 def test_a_stack_of_timelines_shares_one_axis_that_ends_with_the_shortest():
-    logs = [log_of(variant) for variant in VARIANTS]
-    svg = drawn(timeline(logs))
+    races = [race_of(variant) for variant in VARIANTS]
+    svg = drawn(timeline(races))
     assert len(words_of(svg)) == 1
     assert {"#0072b2", "#56b4e9", "#d55e00", "#e69f00"} <= colors_of(svg)
-    shortest = min(log.last for log in logs)
-    assert describe_timeline(logs).count(f"until time {shortest:.3g}") == 4
+    shortest = min(race.time[0, -1] for race in races)
+    assert timeline(races).text.count(f"until time {shortest:.3g}") == 4
 
 
 def test_learners_are_numbered_where_there_is_room():
-    few, many = (drawn(timeline(log_of("K-async", P))) for P in (8, 64))
+    few, many = (drawn(timeline(race_of("K-async", P))) for P in (8, 64))
     assert [f">{n}</text>" in few for n in range(1, 9)] == [True] * 8
     assert ">64</text>" not in many
 
@@ -74,17 +75,17 @@ def test_learners_are_numbered_where_there_is_room():
 def test_marks_of_a_crowd_of_updates_stay_above_the_rows():
     lengths = []
     for updates in (10, 400):
-        svg = drawn(timeline(log_of("K-async", 8, 1, updates)))
+        svg = drawn(timeline(race_of("K-async", 8, 1, updates)))
         marks = re.search(r'stroke-opacity=".8" stroke-width=".8" d="([^"]*)"', svg)[1]
         lengths.append(float(re.search(r"v([\d.]+)", marks)[1]))
     assert lengths[0] > 100 > 10 > lengths[1]
 
 
 def test_the_description_of_a_timeline_counts_updates_and_shares():
-    text = describe_timeline(JobLog.of_rounds([[1.0, 3.0], [1.0, 1.0]]), until=3.5)
+    text = timeline(Jobs.of_rounds([[1.0, 3.0], [1.0, 1.0]]), until=3.5).text
     assert text == (
         "K-sync, P = 2, K = 2, until time 3.5: 1 update; of the learners' time, 57 % was used fresh, "
-        "14 % is still running, 29 % was spent waiting."
+        "29 % was idle, 14 % is still running."
     )
 
 
@@ -104,18 +105,24 @@ def test_rounds_that_are_cut_off_show_who_is_still_running():
 def test_a_persistent_straggler_is_named():
     times = np.ones((5, 4))
     times[:, 2] = 3.0
-    assert "learner 3 is the slowest most often, in 5 of 5 rounds." in describe_rounds(times)
+    assert "learner 3 is the slowest most often, in 5 of 5 rounds." in rounds(times).text
 
 
 def test_before_the_first_round_ends_there_is_no_slowest():
-    assert describe_rounds([[1.0, 3.0]], until=2.0) == (
+    assert rounds([[1.0, 3.0]], until=2.0).text == (
         "P = 2 learners, 0 rounds until time 2: 25 % of the learners' time is spent waiting for the slowest."
     )
     assert "linecap" in drawn(rounds([[1.0, 3.0]], until=2.0))
 
 
-@pytest.mark.parametrize("logs", [None, [], ["K-sync"], 3])
-def test_a_timeline_needs_logs(logs):
-    for function in (timeline, describe_timeline):
-        with pytest.raises(TypeError, match="logs must be a JobLog or a non-empty list"):
-            function(logs)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_race_is_drawn_as_its_jobs_are(variant):
+    race = race_of(variant)
+    assert drawn(timeline(race)) == drawn(timeline(race.jobs()))
+    assert timeline(race, until=2).text == timeline([race.jobs(0)], until=2).text
+
+
+@pytest.mark.parametrize("races", [None, [], ["K-sync"], 3])
+def test_a_timeline_needs_races(races):
+    with pytest.raises(TypeError, match="races must be a Race, its Jobs or a non-empty list of them; got"):
+        timeline(races)

@@ -6,29 +6,22 @@ import numpy as np
 import pytest
 from matplotlib.lines import Line2D
 
-from sgdrace import Constant, Exponential, simulate
+from sgdrace import Constant, Exponential, PerLearner, simulate
 from sgdrace.figures import (
     VARIANT,
     WORK,
-    describe_in_flight,
-    describe_pulls,
-    describe_stalenesses,
-    describe_valley,
     in_flight,
     pulls,
     stalenesses,
     valley,
 )
-from sgdrace.protocol import Job, VirtualClock, run
 from tests.figures.pictures import drawn, words_of
 
-STALE = WORK["stale"].color
+STALE = WORK["used stale"].color
 
 
-def jobs_of(law, P, updates, seed=0, variant="K-async", K=1):
-    engine = VirtualClock.of_law(law, P, seed)
-    run(variant, P, K, engine, updates)
-    return engine.jobs
+def async_race(law, P, updates):
+    return simulate("K-async", P, 1, law, updates, common=True)
 
 
 def race_of(law, P=8, updates=40):
@@ -41,22 +34,20 @@ def all_words(figure):
 
 
 def test_the_staleness_of_a_push_is_that_of_the_simulator():
-    text = describe_pulls(jobs_of(Exponential(), 3, 30))
+    text = pulls(async_race(Exponential(), 3, 30)).text
     race = simulate("K-async", 3, 1, Exponential(), 30, seed=0, common=True)
     told = [int(s) for s in re.findall(r"staleness (\d+)", text)]
     assert told == race.staleness[0, :, 0].tolist()
 
 
 def test_a_wide_bar_says_its_version_and_its_staleness():
-    engine = VirtualClock(P=2, draw=lambda learner: 1.0 + 2 * learner)
-    run("K-async", P=2, K=1, engine=engine, updates=5)
-    words = all_words(pulls(engine.jobs))
+    words = all_words(pulls(async_race(PerLearner([Constant(1.0), Constant(3.0)]), 2, 5)))
     assert "from 0" in words and "s = 3" in words
     assert "version on the server:" in words
 
 
 def test_a_narrow_bar_is_drawn_without_words():
-    words = all_words(pulls(jobs_of(Exponential(), 2, 60)))
+    words = all_words(pulls(async_race(Exponential(), 2, 60)))
     assert sum(word.startswith("s = ") for word in words) < 60
 
 
@@ -64,7 +55,7 @@ def test_constant_times_give_one_bar_of_staleness():
     _, s = race_of(Constant(1.0), updates=400)
     svg = drawn(stalenesses(s[8:], until=32))
     assert re.search(r'fill-opacity=".42" stroke="none" d="([^"]*)"', svg)[1].lower().count("m") == 1
-    assert describe_stalenesses(s[8:], until=32).startswith("Staleness of 392 pushes: mean 7, standard dev")
+    assert stalenesses(s[8:], until=32).text.startswith("Staleness of 392 pushes: mean 7, standard dev")
 
 
 def test_what_lies_beyond_the_axis_of_staleness_is_said():
@@ -79,7 +70,7 @@ def test_a_tail_that_rounds_to_nothing_is_not_called_nothing():
 def test_stalenesses_of_a_variant_are_named_in_its_color():
     svg = drawn(stalenesses([0, 1], until=2, variant="K-async"))
     assert ">K-async<" in svg and VARIANT["K-async"].color.lower() in svg.lower()
-    assert describe_stalenesses([0, 1], until=2, variant="K-async").startswith("K-async: staleness of 2")
+    assert stalenesses([0, 1], until=2, variant="K-async").text.startswith("K-async: staleness of 2")
     with pytest.raises(ValueError, match="'async' is unknown"):
         stalenesses([0, 1], until=2, variant="async")
 
@@ -100,7 +91,7 @@ def test_the_share_of_fresh_gradients_is_said():
 
 
 def test_expected_shares_are_compared():
-    text = describe_stalenesses([0, 0, 1, 1], until=2, expected=[0.6, 0.4])
+    text = stalenesses([0, 0, 1, 1], until=2, expected=[0.6, 0.4]).text
     assert text.endswith(
         "No share differs from that of the geometric law by more than 10.0 percentage points."
     )
@@ -110,7 +101,7 @@ def test_expected_shares_are_compared():
 def test_the_age_of_the_pusher_is_the_staleness_of_the_simulator():
     who, s = race_of(Exponential())
     for now in range(who.size):
-        assert describe_in_flight(who, 8, now).endswith(f"staleness {s[now]}.")
+        assert in_flight(who, 8, now).text.endswith(f"staleness {s[now]}.")
         assert f"learner {who[now] + 1} pushes, staleness {s[now]}" in all_words(in_flight(who, 8, now))
 
 
@@ -118,8 +109,10 @@ def test_the_copy_that_made_the_last_step_is_that_of_the_simulator():
     who, s = race_of(Exponential())
     path = np.linspace(1.0, 0.2, who.size + 1)  # all different, so that a place names a version
     for now in (1, 17, 40):
-        color = STALE if s[now - 1] else WORK["used"].color
-        used = [line for line in valley(path, who, 8, now).findobj(Line2D) if line.get_color() == color]
+        color = STALE if s[now - 1] else WORK["used fresh"].color
+        used = [
+            line for line in valley(path, who, 8, now).figures[0].findobj(Line2D) if line.get_color() == color
+        ]
         w = path[now - 1 - s[now - 1]]
         assert used[0].get_xdata() == pytest.approx(24 + (352 - 24) * (w / 1.6 + 1) / 2)
 
@@ -131,32 +124,37 @@ def test_what_has_left_the_parabola_is_said():
 
 def test_an_arrow_points_to_a_model_that_has_left_the_parabola():
     for w, tip in ((-3.0, 24.0), (3.0, 352.0)):
-        lines = [line for line in valley([1.0, w], [0], 1, 1).findobj(Line2D) if line.get_linewidth() == 2.4]
+        lines = [
+            line
+            for line in valley([1.0, w], [0], 1, 1).figures[0].findobj(Line2D)
+            if line.get_linewidth() == 2.4
+        ]
         assert len(lines) == 4 and lines[0].get_xdata()[1] == tip
-    assert not [line for line in valley([1.0, 0.5], [0], 1, 1).findobj(Line2D) if line.get_linewidth() == 2.4]
+    assert not [
+        line
+        for line in valley([1.0, 0.5], [0], 1, 1).figures[0].findobj(Line2D)
+        if line.get_linewidth() == 2.4
+    ]
 
 
 def test_a_fresh_gradient_is_not_called_stale():
     assert "last one used, fresh" in all_words(valley([1.0, 0.5], [0], 1, 1))
     assert "last one used, stale" in all_words(valley([1.0, 0.5, 0.0], [0, 1], 2, 2))
-    assert describe_valley([1.0, 0.5, 0.0], [0, 1], 2, 2).endswith("last was that of w = 1, stale.")
-    assert describe_valley([1.0, 0.5, 0.0], [0, 1], 2, 1).endswith("last was that of w = 1, fresh.")
+    assert valley([1.0, 0.5, 0.0], [0, 1], 2, 2).text.endswith("last was that of w = 1, stale.")
+    assert valley([1.0, 0.5, 0.0], [0, 1], 2, 1).text.endswith("last was that of w = 1, fresh.")
 
 
 def test_the_way_is_told():
-    text = describe_valley([1.0, -0.5, 0.25, -0.1], [0, 0, 0], 1, 3)
+    text = valley([1.0, -0.5, 0.25, -0.1], [0, 0, 0], 1, 3).text
     assert "has changed sign 3 times" in text and "between -0.5 and 1" in text
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(TypeError, match="jobs must be a list of Job"):
+    with pytest.raises(TypeError, match="race must be a Race or its Jobs; got"):
         pulls([1, 2])
-    with pytest.raises(ValueError, match="at least one push, and nothing cancelled"):
-        pulls([])
-    with pytest.raises(ValueError, match="at least one push, and nothing cancelled"):
-        pulls(jobs_of(Exponential(), 4, 3, variant="K-sync", K=2))
-    with pytest.raises(ValueError, match="K = 1"):
-        pulls([Job(0, 5, 0.0, 1.0, "used")])
+    for variant, K in (("K-sync", 1), ("K-async", 2)):
+        with pytest.raises(ValueError, match=rf"race must be of async SGD with K = 1, .*; got Race\({variant}"):
+            pulls(simulate(variant, 4, K, Exponential(), 3))
     with pytest.raises(ValueError, match="whole numbers"):
         stalenesses([0.5], until=4)
     with pytest.raises(ValueError, match="until must be at least 1"):

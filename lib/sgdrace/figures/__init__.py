@@ -30,44 +30,30 @@ from sgdrace.figures.lines import (
     Curve,
     curves,
 )
-from sgdrace.figures.races import Runner, describe_race, race
+from sgdrace.figures.races import Runner, race
 from sgdrace.figures.svg import (
     STYLE,
     to_svg,
 )
-from sgdrace.figures.timelines import describe_rounds, describe_timeline, rounds, timeline
-from sgdrace.figures.utilization import describe_shares, shares
+from sgdrace.figures.timelines import rounds, timeline
+from sgdrace.figures.utilization import shares
 from sgdrace.figures.versions import (
-    describe_in_flight,
-    describe_pulls,
-    describe_stalenesses,
-    describe_valley,
     in_flight,
     pulls,
     stalenesses,
     valley,
 )
 from sgdrace.figures.waits import means
-from sgdrace.figures.work import JobLog
 
 __all__ = [
     "STYLE",
     "VARIANT",
     "WORK",
     "Curve",
-    "JobLog",
     "Picture",
     "Runner",
     "curves",
     "densities",
-    "describe_in_flight",
-    "describe_pulls",
-    "describe_race",
-    "describe_rounds",
-    "describe_shares",
-    "describe_stalenesses",
-    "describe_timeline",
-    "describe_valley",
     "histogram",
     "in_flight",
     "law_card",

@@ -37,11 +37,11 @@ VARIANT = {
     "K-batch-async": Stroke("#E69F00", (3, 1)),
 }
 WORK = {
-    "used": Shade("#009E73", 1.0, 0.86),
-    "stale": Shade("#CC79A7", 1.0, 0.58),
+    "used fresh": Shade("#009E73", 1.0, 0.86),
+    "used stale": Shade("#CC79A7", 1.0, 0.58),
     "cancelled": Shade("#8A8A8A", 1.0, 0.26),
-    "running": Shade(INK, 0.55, 0.4, (2, 2)),
     "idle": Shade(INK, 0.22, 0.86),
+    "running": Shade(INK, 0.55, 0.4, (2, 2)),
 }
 # For curves that are no variant's.
 INKS = tuple(Stroke(INK, dash) for dash in (None, (4, 1.5), (1, 1), (6, 1.5, 1, 1.5), (2, 2.5), (8, 3)))

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from sgdrace._arguments import FloatArray, real, shown
+from sgdrace._arguments import FloatArray, real, shown, store
 from sgdrace.figures.canvas import (
     LINE,
     SMALL,
@@ -25,28 +25,30 @@ from sgdrace.figures.canvas import (
 from sgdrace.figures.colors import VARIANT
 from sgdrace.figures.labels import text_width
 from sgdrace.figures.lines import value_range
-from sgdrace.figures.timelines import FOOT, HEAD, MARGIN, blocks, heading, stacked
-from sgdrace.figures.work import KINDS, JobLog
+from sgdrace.figures.picture import Picture
+from sgdrace.figures.timelines import FOOT, HEAD, MARGIN, blocks, heading, jobs_of, stacked
+from sgdrace.jobs import FATES, Jobs
+from sgdrace.race import Race
 
 STEP = 4.0  # units: finer steps of a loss no eye can see
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Runner:
-    """One variant in the race: its log, and its loss after each update.
+    """One variant in the race: what its learners do, and its loss after each update.
 
     `loss[0]` is the loss of the first model at `time[0] = 0`; that of a training that recorded every update
     has one entry more than there are updates.
 
-    >>> Runner(JobLog.of_rounds([[1.0, 2.0]]), time=[0.0, 2.0], loss=[1.0, 0.5])
+    >>> Runner(Jobs.of_rounds([[1.0, 2.0]]), time=[0.0, 2.0], loss=[1.0, 0.5])
     Runner(K-sync: loss 1 to 0.5 until 2)
     """
 
-    log: JobLog
+    jobs: Jobs
     time: FloatArray  # (records,)
     loss: FloatArray  # (records,)
 
-    def __init__(self, log: JobLog, time: ArrayLike, loss: ArrayLike) -> None:
+    def __init__(self, race: Race | Jobs, time: ArrayLike, loss: ArrayLike) -> None:
         times, losses = np.asarray(time, dtype=np.float64), np.asarray(loss, dtype=np.float64)
         if times.ndim != 1 or times.shape != losses.shape or times.size == 0:
             raise ValueError(f"time and loss must be lists of one length; got {times.shape}, {losses.shape}.")
@@ -54,61 +56,56 @@ class Runner:
             raise ValueError("time must begin at 0 and not go back.")
         if not np.isfinite(losses[0]):
             raise ValueError(f"the loss at the start must be finite; got {losses[0]:g}.")
-        for name, value in (("log", log), ("time", times), ("loss", losses)):
-            object.__setattr__(self, name, value)
+        if not isinstance(race, Race | Jobs):
+            raise TypeError(f"race must be a Race or its Jobs; got {shown(race)}.")
+        store(self, jobs=jobs_of(race), time=times, loss=losses)
 
     def __repr__(self) -> str:
         first, last = number(self.loss[0]), number(self.loss[-1])
-        return f"Runner({self.log.variant}: loss {first} to {last} until {number(self.time[-1])})"
+        return f"Runner({self.jobs.variant}: loss {first} to {last} until {number(self.time[-1])})"
 
     def at(self, t: float) -> float:
         """The loss at time t."""
         return float(self.loss[np.searchsorted(self.time, t, side="right") - 1])
 
 
-def race(runners: Sequence[Runner], t: float, window: float = 5.0) -> list[Figure]:
+def race(runners: Sequence[Runner], t: float, window: float = 5.0) -> Picture:
     """Timelines of the last moments before t, and the losses until t: two figures for one row.
 
     The scales of the losses do not depend on t, so that the frames of an animation fit together.
 
-    >>> log = JobLog.of_rounds([[1.0, 2.0], [2.0, 2.0]])
-    >>> len(race([Runner(log, [0, 2, 4], [1.0, 0.5, 0.2])], t=3.0))
-    2
+    >>> jobs = Jobs.of_rounds([[1.0, 2.0], [2.0, 2.0]])
+    >>> race([Runner(jobs, [0, 2, 4], [1.0, 0.5, 0.2])], t=3.0)
+    Picture(2 figures: At time 3: K-sync has loss 0.5 after 1 update.)
     """
     field, end = _checked(runners, t)
     window = min(real("window", window, above=0), end)
     begin = max(0.0, t - window)
-    pitch = float(np.clip(40 // max(runner.log.P for runner in field), 2, 10))
-    left = _timelines([runner.log for runner in field], begin, t, window, pitch)
-    return [left.figure, _losses(field, t, end, left.height)]
+    pitch = float(np.clip(40 // max(runner.jobs.P for runner in field), 2, 10))
+    left = _timelines([runner.jobs for runner in field], begin, t, window, pitch)
+    return Picture([left.figure, _losses(field, t, end, left.height)], _describe(field, t))
 
 
-def describe_race(runners: Sequence[Runner], t: float, window: float = 5.0) -> str:
-    """What `race` shows, the leader first.
-
-    >>> log = JobLog.of_rounds([[1.0, 2.0], [2.0, 2.0]])
-    >>> describe_race([Runner(log, [0, 2, 4], [1.0, 0.5, 0.2])], t=3.0)
-    'At time 3: K-sync has loss 0.5 after 1 update.'
-    """
-    field, _ = _checked(runners, t)
+def _describe(field: Sequence[Runner], t: float) -> str:
+    """The leader first."""
     places = sorted(field, key=lambda runner: (not np.isfinite(runner.at(t)), runner.at(t)))
     words = "; ".join(
-        f"{runner.log.variant} has loss {number(runner.at(t))} after {plural(_updates(runner, t), 'update')}"
+        f"{runner.jobs.variant} has loss {number(runner.at(t))} after {plural(_updates(runner, t), 'update')}"
         for runner in places
     )
     return f"At time {number(t)}: {words}."
 
 
-def _timelines(logs: Sequence[JobLog], begin: float, t: float, window: float, pitch: float) -> Paper:
-    rows = sum(pitch * log.P + HEAD + 2 for log in logs) - 2
-    paper = Paper(max(rows + FOOT + LINE + 4, 190.0))
+def _timelines(races: Sequence[Jobs], begin: float, t: float, window: float, pitch: float) -> Paper:
+    rows = sum(pitch * jobs.P + HEAD + 2 for jobs in races) - 2
+    paper = Paper(max(rows + FOOT + 2 * LINE + 4, 190.0))
     time = Scale(begin, begin + window, MARGIN, WIDTH - MARGIN)
-    tops = stacked(logs, pitch, 2)
-    for log, top in zip(logs, tops, strict=True):
-        heading(paper, log, time, top, plural(int((log.updates <= t).sum()), "update"))
-    blocks(paper, logs, tops, time, pitch, t)
+    tops = stacked(races, pitch, 2)
+    for jobs, top in zip(races, tops, strict=True):
+        heading(paper, jobs, time, top, plural(int((jobs.updates <= t).sum()), "update"))
+    blocks(paper, races, tops, time, pitch, t)
     Plot(paper, time, Scale(0, 1, rows, 0)).x_axis("time, one row per learner")
-    paper.key(paper.height - 8, [(kind, kind) for kind in KINDS], (8, 72, 136, 226, 306))
+    paper.key(paper.height - 8 - LINE, [(fate, fate) for fate in FATES], (8, 132, 256))
     return paper
 
 
@@ -116,7 +113,7 @@ def _losses(field: Sequence[Runner], t: float, end: float, height: float) -> Fig
     losses = np.concatenate([runner.loss[runner.time <= end] for runner in field])
     y_range = value_range(losses, log=True)
     ticks = Scale(*y_range, 0, 1, log=True).ticks(5).tolist()
-    names = [runner.log.variant for runner in field]
+    names = [runner.jobs.variant for runner in field]
     room = 20.0 + max(text_width(name, SMALL) for name in names)
     left = tick_margin(tick_words(ticks))
     area = plot(height, (0.0, end), y_range, left, room, y_name="loss", log_y=True)
@@ -126,7 +123,7 @@ def _losses(field: Sequence[Runner], t: float, end: float, height: float) -> Fig
     for runner in field:
         x, y = _steps(runner, t, STEP * end / (area.x.stop - area.x.start))
         across, down = np.rint(area.x(x)), np.rint(2 * area.y(np.minimum(y, y_range[1]))) / 2
-        area.paper.line(across, down, VARIANT[runner.log.variant])
+        area.paper.line(across, down, VARIANT[runner.jobs.variant])
     best = min(values)
     leads = [value == best and values.count(best) == 1 and len(values) > 1 for value in values]
     area.end_labels(
@@ -147,14 +144,14 @@ def _steps(runner: Runner, t: float, step: float) -> tuple[FloatArray, FloatArra
 
 
 def _updates(runner: Runner, t: float) -> int:
-    return int((runner.log.updates <= t).sum())
+    return int((runner.jobs.updates <= t).sum())
 
 
 def _checked(runners: Sequence[Runner], t: float) -> tuple[list[Runner], float]:
     field = list(runners) if isinstance(runners, Sequence) else []
     if not field or not all(isinstance(runner, Runner) for runner in field):
         raise TypeError(f"runners must be a non-empty list of Runner; got {shown(runners)}.")
-    end = min(min(runner.log.last, float(runner.time[-1])) for runner in field)
+    end = min(min(runner.jobs.last, float(runner.time[-1])) for runner in field)
     if not 0 < real("t", t, above=0) <= end:
         raise ValueError(f"t must be at most {end:g}, where the first runner stops; got {t:g}.")
     return field, end

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sgdrace._arguments import FloatArray, shown
 from sgdrace.figures.canvas import (
@@ -19,7 +18,9 @@ from sgdrace.figures.canvas import (
     plural,
 )
 from sgdrace.figures.colors import INK, VARIANT
-from sgdrace.figures.work import KINDS, JobLog, round_times
+from sgdrace.figures.picture import Picture
+from sgdrace.jobs import FATES, Jobs, round_times
+from sgdrace.race import Race
 
 HEAD = 21.0  # height of the line above a block of rows
 FOOT = 40.0  # height of the axis of time
@@ -27,169 +28,150 @@ MARGIN = 8.0
 WAIT = "Everybody waits for the slowest"
 CROWD = 2.5  # units from one update to the next below which their marks would be a wall
 
-_FATES = {
-    "used": "was used fresh",
-    "stale": "was used stale",
+_WORDS = {
+    "used fresh": "was used fresh",
+    "used stale": "was used stale",
     "cancelled": "was cancelled",
+    "idle": "was idle",
     "running": "is still running",
-    "idle": "was spent waiting",
 }
 
 
-def timeline(logs: JobLog | Sequence[JobLog], until: float | None = None) -> Figure:
+def timeline(races: Race | Jobs | Sequence[Race | Jobs], until: float | None = None) -> Picture:
     """What the learners of one race, or of several below each other, did until a time.
 
     The thicker a bar, the more its work helped; a thin upright line is an update. Several races share the
-    axis of time, which ends where the shortest of them does.
+    axis of time, which ends where the shortest of them does. Of a `Race` the first replica is drawn.
 
-    >>> log = JobLog.of_rounds([[1.0, 2.0], [2.0, 1.0]])
-    >>> timeline(log)
-    <Figure size 360x127 with 0 Axes>
+    >>> timeline(Jobs.of_rounds([[1.0, 2.0], [2.0, 1.0]])).text
+    "K-sync, P = 2, K = 2, until time 4: 2 updates; of the learners' time, 75 % was used fresh, 25 % was
+     idle."
     """
-    many = _checked(logs)
+    many = _checked(races)
     end = _common_end(many, until)
-    pitch = _pitch(many[0].P, 150.0) if len(many) == 1 else _pitch(max(log.P for log in many), 64.0)
-    rows = sum(pitch * log.P + HEAD + 5 for log in many) - 5
+    pitch = _pitch(many[0].P, 150.0) if len(many) == 1 else _pitch(max(jobs.P for jobs in many), 64.0)
+    rows = sum(pitch * jobs.P + HEAD + 5 for jobs in many) - 5
     paper = Paper(rows + FOOT + 2 * LINE + 6)
     numbered = len(many) == 1 and pitch >= 12
     time = Scale(0.0, end, 24.0 if numbered else MARGIN, WIDTH - MARGIN)
     tops = stacked(many, pitch, 5)
-    for log, top in zip(many, tops, strict=True):
-        heading(paper, log, time, top, plural(int((log.updates <= end).sum()), "update"))
+    for jobs, top in zip(many, tops, strict=True):
+        heading(paper, jobs, time, top, plural(int((jobs.updates <= end).sum()), "update"))
     blocks(paper, many, tops, time, pitch, end)
     if numbered:
         number_rows(paper, many[0].P, HEAD, pitch)
     Plot(paper, time, Scale(0, 1, rows, 0)).x_axis("time, one row per learner")
     _key(paper, many, end)
-    return paper.figure
+    return Picture(paper.figure, " ".join(_describe(jobs, end) for jobs in many))
 
 
-def describe_timeline(logs: JobLog | Sequence[JobLog], until: float | None = None) -> str:
-    """What `timeline` shows.
-
-    >>> describe_timeline(JobLog.of_rounds([[1.0, 2.0], [2.0, 1.0]]))
-    "K-sync, P = 2, K = 2, until time 4: 2 updates; of the learners' time, 75 % was used fresh, 25 % was spent
-     waiting."
-    """
-    many = _checked(logs)
-    end = _common_end(many, until)
-    return " ".join(_describe(log, end) for log in many)
-
-
-def _describe(log: JobLog, end: float) -> str:
-    shares = log.shares(end)
-    parts = [f"{percent(shares[kind])} {words}" for kind, words in _FATES.items() if shares[kind] >= 0.005]
+def _describe(jobs: Jobs, end: float) -> str:
+    shares = jobs.shares(end)
+    parts = [f"{percent(shares[fate])} {words}" for fate, words in _WORDS.items() if shares[fate] >= 0.005]
     return (
-        f"{log.variant}, P = {log.P}, K = {log.K}, until time {number(end)}: "
-        f"{plural(int((log.updates <= end).sum()), 'update')}; of the learners' time, {', '.join(parts)}."
+        f"{jobs.variant}, P = {jobs.P}, K = {jobs.K}, until time {number(end)}: "
+        f"{plural(int((jobs.updates <= end).sum()), 'update')}; of the learners' time, {', '.join(parts)}."
     )
 
 
-def rounds(times: ArrayLike, until: float | None = None, title: str = WAIT) -> Figure:
+def rounds(times: ArrayLike, until: float | None = None, title: str = WAIT) -> Picture:
     """Synchronous rounds, with the time that learners wait for the slowest shaded and the slowest marked.
 
     `times` are those of the mini-batches, (rounds, P): row r holds what each learner needs in round r.
 
-    >>> rounds([[1.0, 2.0], [2.0, 1.0]])
-    <Figure size 360x111 with 0 Axes>
-    """
-    taken = round_times(times)
-    log = JobLog.of_rounds(taken)
-    end, pitch = log.until(until), _pitch(log.P, 150.0)
-    bottom = HEAD + pitch * log.P
-    paper = Paper(bottom + FOOT + LINE + 6)
-    numbered = pitch >= 12
-    time = Scale(0.0, end, 24.0 if numbered else MARGIN, WIDTH - MARGIN)
-    paper.write(time.start, HEAD - 7, title, bold=True)
-    paper.write(time.stop, HEAD - 7, f"{percent(log.shares(end)['idle'])} idle", anchor="right", bold=True)
-    blocks(paper, [log], [HEAD], time, pitch, end)
-    if numbered:
-        number_rows(paper, log.P, HEAD, pitch)
-    over = log.updates <= end * (1 + 1e-12)
-    late = taken.argmax(axis=1)[over]  # (rounds over,) a tie goes to the first, as everywhere
-    size = min(7.0, 0.8 * pitch)
-    paper.dots(time(log.updates[over]) - 1, HEAD + pitch * (late + 0.5), INK, size)
-    Plot(paper, time, Scale(0, 1, bottom, 0)).x_axis("time, one row per learner")
-    y = paper.height - 8
-    entries = [("used", "working"), ("idle", "idle"), ("running", "running")]
-    paper.key(y, entries[: 3 if log.shares(end)["running"] else 2], (24, 102, 250))
-    paper.dots(163, y, INK, 7)
-    paper.write(172, y, "the slowest", SMALL, middle=True)
-    return paper.figure
-
-
-def describe_rounds(times: ArrayLike, until: float | None = None, title: str = WAIT) -> str:
-    """What `rounds` shows.
-
-    >>> describe_rounds([[1.0, 2.0], [2.0, 1.0]])
+    >>> rounds([[1.0, 2.0], [2.0, 1.0]]).text
     "P = 2 learners, 2 rounds until time 4: a mini-batch takes 1.5 and a round 2 on average; 25 % of the
      learners' time is spent waiting for the slowest, and learner 1 is the slowest most often, in 1 of 2
      rounds."
     """
     taken = round_times(times)
-    log = JobLog.of_rounds(taken)
-    end = log.until(until)
-    n, idle = int((log.updates <= end * (1 + 1e-12)).sum()), log.shares(end)["idle"]
-    begin = f"P = {plural(log.P, 'learner')}, {plural(n, 'round')} until time {number(end)}: "
-    waits = f"{percent(idle)} of the learners' time is spent waiting for the slowest"
+    jobs = Jobs.of_rounds(taken)
+    end, pitch = jobs.until(until), _pitch(jobs.P, 150.0)
+    bottom = HEAD + pitch * jobs.P
+    paper = Paper(bottom + FOOT + LINE + 6)
+    numbered = pitch >= 12
+    time = Scale(0.0, end, 24.0 if numbered else MARGIN, WIDTH - MARGIN)
+    paper.write(time.start, HEAD - 7, title, bold=True)
+    paper.write(time.stop, HEAD - 7, f"{percent(jobs.shares(end)['idle'])} idle", anchor="right", bold=True)
+    blocks(paper, [jobs], [HEAD], time, pitch, end)
+    if numbered:
+        number_rows(paper, jobs.P, HEAD, pitch)
+    n = int((jobs.updates <= end * (1 + 1e-12)).sum())  # rounds that are over
+    late = taken.argmax(axis=1)[:n]  # a tie goes to the first, as everywhere
+    size = min(7.0, 0.8 * pitch)
+    paper.dots(time(jobs.updates[:n]) - 1, HEAD + pitch * (late + 0.5), INK, size)
+    Plot(paper, time, Scale(0, 1, bottom, 0)).x_axis("time, one row per learner")
+    y = paper.height - 8
+    entries = [(fate, fate) for fate in ("used fresh", "idle", "running")]
+    paper.key(y, entries[: 3 if jobs.shares(end)["running"] else 2], (24, 118, 266))
+    paper.dots(179, y, INK, 7)
+    paper.write(188, y, "the slowest", SMALL, middle=True)
+    return Picture(paper.figure, _describe_rounds(jobs, taken[:n], late, end))
+
+
+def _describe_rounds(jobs: Jobs, over: FloatArray, late: NDArray[np.int64], end: float) -> str:
+    """Given the times (rounds, P) of the rounds that are over and the slowest learner of each."""
+    n = len(over)
+    begin = f"P = {plural(jobs.P, 'learner')}, {plural(n, 'round')} until time {number(end)}: "
+    waits = f"{percent(jobs.shares(end)['idle'])} of the learners' time is spent waiting for the slowest"
     if n == 0:
         return f"{begin}{waits}."
-    late = np.bincount(taken.argmax(axis=1)[:n], minlength=log.P)
-    means = number(float(taken[:n].mean())), number(float(taken[:n].max(axis=1).mean()))
+    often = np.bincount(late, minlength=jobs.P)
+    means = number(float(over.mean())), number(float(over.max(axis=1).mean()))
     return (
         f"{begin}a mini-batch takes {means[0]} and a round {means[1]} on average; {waits}, and learner "
-        f"{late.argmax() + 1} is the slowest most often, in {late.max()} of {plural(n, 'round')}."
+        f"{often.argmax() + 1} is the slowest most often, in {often.max()} of {plural(n, 'round')}."
     )
 
 
 def blocks(
-    paper: Paper, logs: Sequence[JobLog], tops: Sequence[float], time: Scale, pitch: float, now: float
+    paper: Paper, races: Sequence[Jobs], tops: Sequence[float], time: Scale, pitch: float, now: float
 ) -> None:
-    """The rows of races between the ends of the scale, known until `now`; one path for each kind of work."""
+    """The rows of races between the ends of the scale, known until `now`; one path for each fate."""
 
     def snap(t: FloatArray) -> FloatArray:
         return np.rint(time(t))  # edges on whole units are crisp on a phone, and shorter
 
-    marks = [_marks(snap, log, top, time, pitch, now) for log, top in zip(logs, tops, strict=True)]
+    marks = [_marks(snap, jobs, top, time, pitch, now) for jobs, top in zip(races, tops, strict=True)]
     x, above, below = np.concatenate(marks, axis=1)
     paper.segments(x, x, above, below, alpha=0.8)
-    bars = [log.bars(time.low, now) for log in logs]
-    for kind in reversed(KINDS):  # used work is drawn last and so lies above
-        learner, start, end = (np.concatenate([bar[kind][i] for bar in bars]) for i in range(3))
-        sizes = [bar[kind].start.size for bar in bars]
+    bars = [jobs.bars(time.low, now) for jobs in races]
+    for fate in reversed(FATES):  # used work is drawn last and so lies above
+        learner, start, end = (np.concatenate([bar[fate][i] for bar in bars]) for i in range(3))
+        sizes = [bar[fate].start.size for bar in bars]
         left, right = snap(start), snap(end)
         y = np.repeat(np.asarray(tops, dtype=np.float64), sizes) + pitch * (learner + 0.5)
-        if kind == "idle":
+        if fate == "idle":
             seen = right > left
             left, right, y = left[seen], right[seen], y[seen]
         else:  # a gap parts it from the next, but the least of work is seen
             right = np.maximum(right - 1, left + 0.6)
-        paper.bar(left, right, y, kind, pitch)
+        paper.bar(left, right, y, fate, pitch)
 
 
 def _marks(
-    snap: Callable[[FloatArray], FloatArray], log: JobLog, top: float, time: Scale, pitch: float, now: float
+    snap: Callable[[FloatArray], FloatArray], jobs: Jobs, top: float, time: Scale, pitch: float, now: float
 ) -> FloatArray:
     """The upright lines of the updates, (3, updates): x, top, foot. A crowd of them stays above the rows."""
-    x = np.unique(snap(log.updates[(log.updates >= time.low) & (log.updates <= now)]))
+    x = np.unique(snap(jobs.updates[(jobs.updates >= time.low) & (jobs.updates <= now)]))
     crowd = x.size * CROWD > time(now) - time.start
-    foot = top - 1 if crowd else top + pitch * log.P
+    foot = top - 1 if crowd else top + pitch * jobs.P
     return np.array([x, np.full(x.shape, top - 4), np.full(x.shape, foot)])
 
 
-def stacked(logs: Sequence[JobLog], pitch: float, gap: float) -> list[float]:
+def stacked(races: Sequence[Jobs], pitch: float, gap: float) -> list[float]:
     """Where the rows of each race begin if the races lie below each other, each under its heading."""
     tops = [HEAD]
-    for log in logs[:-1]:
-        tops.append(tops[-1] + pitch * log.P + HEAD + gap)
+    for jobs in races[:-1]:
+        tops.append(tops[-1] + pitch * jobs.P + HEAD + gap)
     return tops
 
 
-def heading(paper: Paper, log: JobLog, time: Scale, top: float, words: str) -> None:
+def heading(paper: Paper, jobs: Jobs, time: Scale, top: float, words: str) -> None:
     """The variant's line and name above its rows, and words at the right."""
     y = top - 8
-    paper.line([time.start, time.start + 20], [y - 4, y - 4], VARIANT[log.variant], 3.0)
-    paper.write(time.start + 26, y, f"{log.variant}, K = {log.K}", bold=True)
+    paper.line([time.start, time.start + 20], [y - 4, y - 4], VARIANT[jobs.variant], 3.0)
+    paper.write(time.start + 26, y, f"{jobs.variant}, K = {jobs.K}", bold=True)
     paper.write(time.stop, y, words, SMALL, "right")
 
 
@@ -204,26 +186,29 @@ def number_rows(paper: Paper, P: int, top: float, pitch: float) -> None:
         paper.write(19, top + pitch * (learner + 0.5), f"{learner + 1}", SMALL, "right", middle=True)
 
 
-def _key(paper: Paper, logs: Sequence[JobLog], end: float) -> None:
+def _key(paper: Paper, races: Sequence[Jobs], end: float) -> None:
     """What the bars mean, and for one race what share of the time each took."""
-    names = {kind: kind for kind in KINDS}
-    if all(log.variant.endswith("-sync") for log in logs):
-        del names["stale"]  # nothing ever is
-    else:
-        names |= {"used": "used fresh", "stale": "used stale"}
-    if len(logs) == 1:
-        shares = logs[0].shares(end)
-        names = {kind: f"{name} {percent(shares[kind])}" for kind, name in names.items()}
+    names = {fate: fate for fate in FATES}
+    if all(jobs.variant.endswith("-sync") for jobs in races):
+        del names["used stale"]  # nothing ever is
+    if len(races) == 1:
+        shares = races[0].shares(end)
+        names = {fate: f"{name} {percent(shares[fate])}" for fate, name in names.items()}
     paper.key(paper.height - 8 - LINE, [*names.items()], (8, 132, 256))
 
 
-def _checked(logs: JobLog | Sequence[JobLog]) -> list[JobLog]:
-    many = [logs] if isinstance(logs, JobLog) else logs
-    if not isinstance(many, Sequence) or not many or not all(isinstance(log, JobLog) for log in many):
-        raise TypeError(f"logs must be a JobLog or a non-empty list of them; got {shown(logs)}.")
-    return list(many)
+def jobs_of(race: Race | Jobs) -> Jobs:
+    """What is drawn of a race: its first replica."""
+    return race.jobs() if isinstance(race, Race) else race
 
 
-def _common_end(logs: Sequence[JobLog], until: float | None) -> float:
-    shortest = min(logs, key=lambda log: log.last)
+def _checked(races: Race | Jobs | Sequence[Race | Jobs]) -> list[Jobs]:
+    many = [races] if isinstance(races, Race | Jobs) else races
+    if not isinstance(many, Sequence) or not many or not all(isinstance(one, Race | Jobs) for one in many):
+        raise TypeError(f"races must be a Race, its Jobs or a non-empty list of them; got {shown(races)}.")
+    return [jobs_of(one) for one in many]
+
+
+def _common_end(races: Sequence[Jobs], until: float | None) -> float:
+    shortest = min(races, key=lambda jobs: jobs.last)
     return shortest.until(until)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from sgdrace._arguments import FloatArray, count, one_of, reals, shown
@@ -22,8 +21,10 @@ from sgdrace.figures.canvas import (
 )
 from sgdrace.figures.colors import BARS_ALPHA, DARK, FADED, INK, INKS, VARIANT, WORK, Stroke
 from sgdrace.figures.labels import text_width
-from sgdrace.figures.timelines import number_rows
-from sgdrace.protocol import Job
+from sgdrace.figures.picture import Picture
+from sgdrace.figures.timelines import jobs_of, number_rows
+from sgdrace.jobs import Jobs
+from sgdrace.race import Race
 from sgdrace.variants import VARIANTS
 
 Ints = NDArray[np.int64]
@@ -34,75 +35,67 @@ LIFT = 12.0  # of the copy used last, above its place on the parabola
 EDGE = 1.6  # the parabola is drawn up to this many times the start
 
 
-def pulls(jobs: Sequence[Job]) -> Figure:
+def pulls(race: Race | Jobs) -> Picture:
     """The mini-batches of async SGD: in each bar the version pulled and, at its end, the staleness.
 
     A thin upright line is an update; above, the version that the server holds between two of them.
 
-    >>> from sgdrace.protocol import VirtualClock, run
-    >>> engine = VirtualClock(P=2, draw=lambda learner: 1.0 + 2 * learner)
-    >>> history = run("K-async", P=2, K=1, engine=engine, updates=5)
-    >>> pulls(engine.jobs)
-    <Figure size 360x154 with 0 Axes>
+    >>> from sgdrace import simulate, PerLearner, Constant
+    >>> pulls(simulate("K-async", P=2, K=1, delay=PerLearner([Constant(1.0), Constant(3.0)]), updates=5)).text
+    'P = 2 learners, 5 updates until time 4. Update 0: learner 1 pushes a gradient from version 0, staleness
+     0. Update 1: learner 1, from 1, staleness 0. Update 2: learner 1, from 2, staleness 0. Update 3: learner
+     2, from 0, staleness 3. Update 4: learner 1, from 3, staleness 1.'
     """
-    done, running, P = _split(jobs)
-    top, end = 40.0, done[-1].end
-    foot = top + ROW * P
+    jobs = _of_async(race)
+    done = np.flatnonzero(np.char.startswith(jobs.fate, "used"))
+    done = done[np.lexsort((jobs.learner[done], jobs.end[done]))]
+    top = 40.0
+    foot = top + ROW * jobs.P
     paper = Paper(foot + 40 + LINE + 6)
-    time = Scale(0.0, end, 24.0, WIDTH - 8)
-    _server(paper, time, [job.end for job in done], top, foot)
-    fresh = [job.version == j for j, job in enumerate(done)]
-    for kind, pick in (("used", True), ("stale", False)):
-        chosen = [job for job, new in zip(done, fresh, strict=True) if new is pick]
-        _bars(paper, time, chosen, kind, top)
-    _bars(paper, time, running, "running", top)
-    for j, job in enumerate(done):
-        left, right = (float(x) for x in time([job.start, job.end]))
-        y, words, age = top + ROW * (job.learner + 0.5), f"from {job.version}", f"s = {j - job.version}"
+    time = Scale(0.0, jobs.last, 24.0, WIDTH - 8)
+    _server(paper, time, jobs.updates.tolist(), top, foot)
+    seen = [fate for fate in ("used fresh", "used stale", "running") if fate in jobs.fate]
+    for fate in seen:
+        _bars(paper, time, jobs, fate, top)
+    for j, n in enumerate(done.tolist()):
+        left, right = (float(x) for x in time([jobs.start[n], jobs.end[n]]))
+        version = int(jobs.version[n])
+        y, words, age = top + ROW * (jobs.learner[n] + 0.5), f"from {version}", f"s = {j - version}"
         room = right - left - 8
         if room >= text_width(words, SMALL) + text_width(age, SMALL) + 12:
             paper.write(left + 4, y, words, SMALL, middle=True, color=DARK)
             paper.write(right - 4, y, age, SMALL, "right", middle=True, bold=True, color=DARK)
         elif room >= text_width(age, SMALL):
             paper.write(right - 4, y, age, SMALL, "right", middle=True, bold=True, color=DARK)
-    number_rows(paper, P, top, ROW)
+    number_rows(paper, jobs.P, top, ROW)
     Plot(paper, time, Scale(0, 1, foot, top)).x_axis("time, one row per learner")
-    entries = [("used", "used fresh"), ("stale", "used stale"), ("running", "in flight")]
-    paper.key(paper.height - 8, entries[: 3 if running else 2], (24, 134, 244))
-    return paper.figure
+    entries = [("used fresh", "used fresh"), ("used stale", "used stale"), ("running", "running")]
+    paper.key(paper.height - 8, entries[: 3 if "running" in seen else 2], (24, 134, 244))
+    return Picture(paper.figure, _describe_pulls(jobs, jobs.learner[done], jobs.version[done]))
 
 
-def describe_pulls(jobs: Sequence[Job]) -> str:
-    """What `pulls` shows.
-
-    >>> from sgdrace.protocol import VirtualClock, run
-    >>> engine = VirtualClock(P=2, draw=lambda learner: 1.0 + 2 * learner)
-    >>> history = run("K-async", P=2, K=1, engine=engine, updates=5)
-    >>> describe_pulls(engine.jobs)
-    'P = 2 learners, 5 updates until time 4. Update 0: learner 1 pushes a gradient from version 0, staleness
-     0. Update 1: learner 1, from 1, staleness 0. Update 2: learner 1, from 2, staleness 0. Update 3: learner
-     2, from 0, staleness 3. Update 4: learner 1, from 3, staleness 1.'
-    """
-    done, _, P = _split(jobs)
+def _describe_pulls(jobs: Jobs, learners: Ints, versions: Ints) -> str:
+    """Given who made each push and from which version."""
     words = [
-        f"Update {j}: learner {job.learner + 1}"
-        f"{', from' if j else ' pushes a gradient from version'} {job.version}, staleness {j - job.version}."
-        for j, job in enumerate(done)
+        f"Update {j}: learner {learner + 1}"
+        f"{', from' if j else ' pushes a gradient from version'} {version}, staleness {j - version}."
+        for j, (learner, version) in enumerate(zip(learners.tolist(), versions.tolist(), strict=True))
     ]
-    head = f"P = {plural(P, 'learner')}, {plural(len(done), 'update')} until time {number(done[-1].end)}."
+    head = f"P = {plural(jobs.P, 'learner')}, {plural(len(words), 'update')} until time {number(jobs.last)}."
     return " ".join([head, *words])
 
 
 def stalenesses(
     values: ArrayLike, until: int, expected: ArrayLike | None = None, variant: str | None = None
-) -> Figure:
+) -> Picture:
     """How often each staleness occurred, up to `until`, with the mean marked.
 
     Where there are many, neighbors share a bar, which then shows the mean of their shares. Dots are the
     shares `expected` of staleness 0, 1, 2 and so on. A `variant` is named on top, in its color.
 
-    >>> stalenesses([0, 3, 1, 0, 2, 1], until=8)
-    <Figure size 360x208 with 0 Axes>
+    >>> stalenesses([0, 3, 1, 0, 2, 1], until=8).text
+    'Staleness of 6 pushes: mean 1.17, standard deviation 1.07; 33 % are fresh, half are at most 1, and the
+     stalest is 3.'
     """
     s, until = _whole("values", values), count("until", until)
     half = -(-(until + 1 - BARS) // (2 * BARS))  # a bar stands for its middle and so many on either side
@@ -135,40 +128,31 @@ def stalenesses(
         r = np.arange(dots.size)[:: max(1, dots.size // 40)]
         area.paper.dots(area.x(r), area.y(dots[r]), VARIANT["K-async"].color, 4)
     area.mean_line(float(s.mean()), top)
-    return area.paper.figure
+    return Picture(area.paper.figure, _describe_stalenesses(s, dots, variant))
 
 
-def describe_stalenesses(
-    values: ArrayLike, until: int, expected: ArrayLike | None = None, variant: str | None = None
-) -> str:
-    """What `stalenesses` shows.
-
-    >>> describe_stalenesses([0, 3, 1, 0, 2, 1], until=8)
-    'Staleness of 6 pushes: mean 1.17, standard deviation 1.07; 33 % are fresh, half are at most 1, and the
-     stalest is 3.'
-    """
-    s, _ = _whole("values", values), count("until", until)
+def _describe_stalenesses(s: Ints, expected: FloatArray, variant: str | None) -> str:
     text = "Staleness" if variant is None else f"{variant}: staleness"
     text += (
         f" of {plural(s.size, 'push')}: mean {number(s.mean())}, "
         f"standard deviation {number(s.std())}; {percent(float(np.mean(s == 0)))} are fresh, half are at "
         f"most {number(float(np.median(s)))}, and the stalest is {s.max():,}."
     )
-    if expected is not None:
-        p = reals("expected", expected)[: until + 1]
-        seen = np.bincount(s, minlength=p.size)[: p.size] / s.size
-        most = 100 * np.abs(seen - p).max()
+    if expected.size:
+        seen = np.bincount(s, minlength=expected.size)[: expected.size] / s.size
+        most = 100 * np.abs(seen - expected).max()
         text += f" No share differs from that of the geometric law by more than {most:.1f} percentage points."
     return text
 
 
-def in_flight(learners: ArrayLike, P: int, now: int) -> Figure:
+def in_flight(learners: ArrayLike, P: int, now: int) -> Picture:
     """The age of the gradient that each learner is working on before update `now`, and who pushes next.
 
     `learners` says who pushes in update 0, 1, 2 and so on. The axis is as long as this list.
 
-    >>> in_flight([0, 1, 0, 1, 1], P=2, now=3)
-    <Figure size 360x111 with 0 Axes>
+    >>> in_flight([0, 1, 0, 1, 1], P=2, now=3).text
+    'Version 3. Ages of the gradients in flight, learner by learner: 0, 1. Learner 2 pushes next, staleness
+     1.'
     """
     who, now = _pushers(learners, P, now)
     ages, foot = now - _held(who, P, now), 22.0 + 14 * P
@@ -181,41 +165,33 @@ def in_flight(learners: ArrayLike, P: int, now: int) -> Figure:
     paper.segments(area.x(0), area.x(who.size), y, y, alpha=0.15)
     others = np.arange(P) != who[now]
     paper.dots(area.x(ages[others]), y[others], INK, 7)
-    paper.dots(area.x(ages[~others]), y[~others], WORK["stale" if ages[who[now]] else "used"].color, 11)
+    paper.dots(
+        area.x(ages[~others]), y[~others], WORK["used stale" if ages[who[now]] else "used fresh"].color, 11
+    )
     number_rows(paper, P, 22, 14)
     area.x_axis("age in updates, one row per learner")
     entries = [
-        (34.0, WORK["used"].color, "next push, fresh"),
-        (184.0, WORK["stale"].color, "next push, stale"),
+        (34.0, WORK["used fresh"].color, "next push, fresh"),
+        (184.0, WORK["used stale"].color, "next push, stale"),
     ]
     _key(paper, paper.height - 8, entries, 11)
-    return paper.figure
-
-
-def describe_in_flight(learners: ArrayLike, P: int, now: int) -> str:
-    """What `in_flight` shows.
-
-    >>> describe_in_flight([0, 1, 0, 1, 1], P=2, now=3)
-    'Version 3. Ages of the gradients in flight, learner by learner: 0, 1. Learner 2 pushes next, staleness
-     1.'
-    """
-    who, now = _pushers(learners, P, now)
-    ages = now - _held(who, P, now)
-    return (
+    text = (
         f"Version {now}. Ages of the gradients in flight, learner by learner: {', '.join(map(str, ages))}. "
         f"Learner {who[now] + 1} pushes next, staleness {ages[who[now]]}."
     )
+    return Picture(paper.figure, text)
 
 
-def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
+def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Picture:
     """A model on a parabola after `now` updates, the old copies that are in flight, and its way there.
 
     `path` holds w_0, w_1 and so on, `learners` who pushes in update 0, 1, and so on. Green or pink,
     above the parabola, is the copy whose gradient made the last step. An arrow shows where a model has left
     the picture.
 
-    >>> valley([1.0, 0.5, 0.0, -0.25], [0, 1, 0], P=2, now=2)
-    <Figure size 360x300 with 0 Axes>
+    >>> valley([1.0, 0.5, 0.0, -0.25], [0, 1, 0], P=2, now=2).text
+    'After 2 updates w = 0, on the way from 1; it has been between 0 and 1 and has changed sign 0 times. The
+     copies in flight lie between 0 and 0.5. The gradient used last was that of w = 1, stale.'
     """
     w, who, now = _track(path, learners, P, now)
     reach, side = EDGE * abs(w[0]), np.sign(w[now])
@@ -238,7 +214,7 @@ def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
         paper.dots(hill.x(used), hill.y(used**2) - LIFT, WORK[kind].color, 8)
     entries = [(24.0, stroke.color, "the model"), (108.0, FADED.color, "copies in flight")]
     if now:
-        entries.append((222.0, WORK[kind].color, f"last one used, {'fresh' if kind == 'used' else kind}"))
+        entries.append((222.0, WORK[kind].color, f"last one {kind.replace(' ', ', ')}"))
     _key(paper, 134.0, entries, 8)
     trace = Plot(paper, Scale(0, w.size - 1, 24, WIDTH - 8), Scale(-reach, reach, 260, 166))
     paper.write(2, 157, "w", middle=True)
@@ -251,26 +227,18 @@ def valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> Figure:
         paper.dots(trace.x(now), trace.y(w[now]), stroke.color, 7)
     else:
         _arrow(paper, float(trace.x(now)), float(trace.y(side * reach)), (0.0, -side))
-    return paper.figure
+    return Picture(paper.figure, _describe_valley(w[: now + 1], copies, kind, used))
 
 
-def describe_valley(path: ArrayLike, learners: ArrayLike, P: int, now: int) -> str:
-    """What `valley` shows.
-
-    >>> describe_valley([1.0, 0.5, 0.0, -0.25], [0, 1, 0], P=2, now=2)
-    'After 2 updates w = 0, on the way from 1; it has been between 0 and 1 and has changed sign 0 times. The
-     copies in flight lie between 0 and 0.5. The gradient used last was that of w = 1, stale.'
-    """
-    w, who, now = _track(path, learners, P, now)
-    so_far, copies = w[: now + 1], w[_held(who, P, now)]
-    signs = np.sign(so_far)[so_far != 0]
-    kind, used = _last_used(w, who, P, now)
-    last = f" The gradient used last was that of w = {_short(used)}, {'fresh' if kind == 'used' else kind}."
+def _describe_valley(path: FloatArray, copies: FloatArray, kind: str, used: float) -> str:
+    """Given the way so far, the copies in flight, and the kind and place of the gradient used last."""
+    signs, made = np.sign(path)[path != 0], path.size - 1
+    last = f" The gradient used last was that of w = {_short(used)}, {kind.removeprefix('used ')}."
     return (
-        f"After {plural(now, 'update')} w = {_short(w[now])}, on the way from {_short(w[0])}; it has been "
-        f"between {_short(so_far.min())} and {_short(so_far.max())} and has changed sign "
+        f"After {plural(made, 'update')} w = {_short(path[-1])}, on the way from {_short(path[0])}; it has "
+        f"been between {_short(path.min())} and {_short(path.max())} and has changed sign "
         f"{plural(int((signs[1:] != signs[:-1]).sum()), 'time')}. The copies in flight lie between "
-        f"{_short(copies.min())} and {_short(copies.max())}.{last if now else ''}"
+        f"{_short(copies.min())} and {_short(copies.max())}.{last if made else ''}"
     )
 
 
@@ -284,26 +252,24 @@ def _server(paper: Paper, time: Scale, updates: list[float], top: float, foot: f
             paper.write((left + right) / 2, top - 6, str(version), SMALL, "center")
 
 
-def _bars(paper: Paper, time: Scale, jobs: Sequence[Job], kind: str, top: float) -> None:
-    left, right = (np.rint(time([getattr(job, side) for job in jobs])) for side in ("start", "end"))
-    y = np.array([top + ROW * (job.learner + 0.5) for job in jobs])
+def _bars(paper: Paper, time: Scale, jobs: Jobs, fate: str, top: float) -> None:
+    some = jobs.fate == fate
+    left, right = np.rint(time(jobs.start[some])), np.rint(time(jobs.end[some]))
+    y = top + ROW * (jobs.learner[some] + 0.5)
     # One thickness for all that is used, because words stand in it.
-    thick = 8.0 if kind == "running" else 18.0
-    paper.bar(left, np.maximum(right - 1, left + 0.6), y, kind, thick / WORK[kind].share)
+    thick = 8.0 if fate == "running" else 18.0
+    paper.bar(left, np.maximum(right - 1, left + 0.6), y, fate, thick / WORK[fate].share)
 
 
-def _split(jobs: Sequence[Job]) -> tuple[list[Job], list[Job], int]:
-    """The mini-batches that were pushed, in their order, those still running, and P."""
-    if not isinstance(jobs, Sequence) or not all(isinstance(job, Job) for job in jobs):
-        raise TypeError(f"jobs must be a list of Job, such as those of a VirtualClock; got {shown(jobs)}.")
-    done = [job for job in jobs if job.fate in ("used", "stale")]
-    done.sort(key=lambda job: (job.end, job.learner))
-    if not done or any(job.fate == "cancelled" for job in jobs):
-        raise ValueError("jobs must be those of async SGD: at least one push, and nothing cancelled.")
-    if any(job.version > j for j, job in enumerate(done)):
-        raise ValueError("jobs must be those of async SGD with K = 1: every push is an update.")
-    running = [job for job in jobs if job.fate == "unfinished"]
-    return done, running, 1 + max(job.learner for job in jobs)
+def _of_async(race: Race | Jobs) -> Jobs:
+    """The mini-batches of a race in which every push is an update."""
+    if not isinstance(race, Race | Jobs):
+        raise TypeError(f"race must be a Race or its Jobs; got {shown(race)}.")
+    if not race.variant.endswith("-async") or not isinstance(race.K, int) or race.K > 1:
+        raise ValueError(
+            f"race must be of async SGD with K = 1, where every push is an update; got {race!r}."
+        )
+    return jobs_of(race)
 
 
 def _whole(name: str, values: ArrayLike) -> Ints:
@@ -341,9 +307,9 @@ def _held(who: Ints, P: int, now: int) -> Ints:
 def _last_used(w: FloatArray, who: Ints, P: int, now: int) -> tuple[str, float]:
     """The kind of the gradient of the last update and its model; before the first, one off the picture."""
     if not now:
-        return "used", np.inf
+        return "used fresh", np.inf
     version = _held(who, P, now - 1)[who[now - 1]]
-    return ("used" if version == now - 1 else "stale"), float(w[version])
+    return ("used fresh" if version == now - 1 else "used stale"), float(w[version])
 
 
 def _key(paper: Paper, y: float, entries: Sequence[tuple[float, str, str]], size: float) -> None:

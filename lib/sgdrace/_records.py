@@ -1,0 +1,146 @@
+"""What the records of races and trainings have in common: read-only arrays, equality, and a file.
+
+Knows dataclasses, arrays, laws and files; nothing of what a record means.
+"""
+
+import inspect
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import fields
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdrace._arguments import shown
+from sgdrace.delays import DelayLaw, PerLearner, Scaled
+
+HEADER = "record"  # the entry of a file that says what the others are
+_SHARED = ("kinds", "kind", "factor")  # what a PerLearner law is made of
+
+
+class Record:
+    """A frozen dataclass that compares by content, holds read-only arrays and can be kept in a file.
+
+    A subclass is decorated with `@dataclass(frozen=True, eq=False)`. What is neither a number, a text, an
+    array nor a law of the package is not kept in a file: it is None after loading.
+    """
+
+    format_version: ClassVar[int] = 1  # of the file; one more whenever older code could misread it
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are equal, arrays entry by entry."""
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(_same(one, getattr(other, name)) for name, one in _items(self))
+
+    __hash__ = None  # type: ignore[assignment]  # equal contents would need equal hashes: long sums over arrays
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write this record to one file, an .npz that says what it holds and in which version."""
+        header: dict[str, Any] = {"format": _format(type(self)), "version": self.format_version}
+        arrays = {name: value for name, value in _items(self) if isinstance(value, np.ndarray)}
+        header["values"] = {name: _plain(value) for name, value in _items(self) if name not in arrays}
+        with open(path, "wb") as file:  # NumPy would add an ending to a path
+            np.savez(file, allow_pickle=False, **{HEADER: np.array(json.dumps(header))}, **arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a record that `save` has written."""
+        header, arrays = _contents(path)
+        if header.get("format") != _format(cls):
+            raise ValueError(f"{shown(str(path))} holds {header.get('format')}, no {_format(cls)}.")
+        if header.get("version") != cls.format_version:
+            versions = f"version {header.get('version')} of {_format(cls)}, not {cls.format_version}"
+            raise ValueError(f"{shown(str(path))} holds {versions}, which is all that this package reads.")
+        values = {name: _restored(value) for name, value in header["values"].items()}
+        return cls(**values, **{name: read_only(array) for name, array in arrays.items()})
+
+
+def read_only(array: NDArray[Any]) -> Any:
+    """The same array if nobody can write to it, and otherwise a copy that nobody can write to.
+
+    >>> read_only(np.zeros(2)).flags.writeable
+    False
+    """
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def sealed(array: NDArray[Any] | None) -> Any:
+    """An array that nobody else holds, closed for writing where it is: no copy."""
+    if array is not None:
+        array.flags.writeable = False
+    return array
+
+
+def _format(cls: type) -> str:
+    return f"sgdrace.{cls.__name__}"
+
+
+def _items(record: Any) -> Iterator[tuple[str, Any]]:
+    return ((field.name, getattr(record, field.name)) for field in fields(record))
+
+
+def _contents(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return json.loads(str(arrays.pop(HEADER))), arrays
+    except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile):
+        raise ValueError(f"{shown(str(path))} is no file that `save` has written.") from None
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+            return False
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+    plain = _plain(one)  # laws of measured times do not compare themselves
+    return plain == _plain(other) if plain is not None else one is other or bool(one == other)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it; None if it cannot."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if type(value) not in _laws().values():
+        return None
+    names = _SHARED if isinstance(value, PerLearner) else tuple(inspect.signature(type(value)).parameters)
+    parameters = {name: _plain(getattr(value, name)) for name in names}
+    known = None not in parameters.values() and None not in parameters.get("kinds", ())
+    return {"law": type(value).__name__, "parameters": parameters} if known else None
+
+
+def _restored(value: Any) -> Any:
+    """What `_plain` made plain."""
+    if isinstance(value, list):
+        return [_restored(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    name, given = value["law"], {name: _restored(entry) for name, entry in value["parameters"].items()}
+    if name == "PerLearner":  # learners that shared a law draw from it together, so they must share it again
+        kinds, kind, factor = (given[part] for part in _SHARED)
+        return PerLearner([Scaled(kinds[n], slower) for n, slower in zip(kind, factor, strict=True)])
+    return _laws()[name](**given)
+
+
+def _laws() -> dict[str, type]:
+    """The laws of the package by name; what somebody else wrote cannot be made again from its name."""
+    found: dict[str, type] = {"PerLearner": PerLearner}
+    kinds: list[type] = [DelayLaw]
+    while kinds:
+        new: list[type] = kinds.pop().__subclasses__()
+        kinds += new
+        found |= {kind.__name__: kind for kind in new if kind.__module__.startswith("sgdrace.")}
+    return {name: kind for name, kind in found.items() if not name.startswith("_") and name != "OwnLaw"}
