@@ -266,6 +266,17 @@ RACES = [
     (lambda: SteppedRace("K-async", 4, Exponential()).update(5), ValueError, "between 1 and P = 4; got 5"),
     (lambda: SteppedRace("K-async", 4, Exponential()).update(1.5), TypeError, "K must be a whole number"),
     (lambda: SteppedRace("K-async", 4, Exponential(), 3).update([1, 2]), TypeError, "one for each of 3 replicas"),
+    (lambda: race(updates=None), ValueError, "^simulate needs either updates or until: how many updates, or until when.$"),
+    (lambda: race(until=3.0), ValueError, "^simulate needs either updates or until"),
+    (lambda: race(updates=None, until=0.0), ValueError, "until must be a finite number above 0; got 0"),
+    (lambda: race(updates=None, until=math.inf), ValueError, "until must be a finite number above 0; got inf"),
+    (lambda: race(updates=None, until="noon"), TypeError, "until must be a number; got 'noon'"),
+    (lambda: race(updates=None, until=1e300), ValueError, "updates until 1e.300 would take .* GiB, over the limit of 16 GiB; ask for less time"),
+    (lambda: race("K-sync", K=1, delay=Empirical([0.0] * 9999 + [1.0]), updates=None, until=1.0), ValueError, "^no time passes in .* updates, so that none reaches until = 1.$"),
+    (lambda: race().jobs(1), ValueError, "replica must be between 0 and 0; got 1"),
+    (lambda: race().jobs("first"), TypeError, "replica must be a whole number"),
+    (lambda: race().thin(2).jobs(), ValueError, "^jobs need every update of a race with one K: ask before you thin it.$"),
+    (lambda: race(detail=False).jobs(), ValueError, "^jobs need to know who pushed when: simulate with detail=True.$"),
 ]  # fmt: skip
 
 CURVE = theory.ErrorCurve(e_0=10.0, floor=2.0, factor=0.5)

@@ -19,6 +19,7 @@ from sgdrace import (
     Lomax,
     Pareto,
     PerLearner,
+    Race,
     ShiftedExponential,
     SteppedRace,
     Uniform,
@@ -379,3 +380,75 @@ def test_times_without_learners_are_the_times_with_learners():
         bare = _completions.first_completion_times(finish.copy(), n, source)
         assert bare[:, -1].tolist() == times[:, -1].tolist()
         assert np.sort(bare, axis=1).tolist() == times.tolist()
+
+
+UNTIL_LAWS = [Exponential(), Lomax(1.2), Constant(1.0), PerLearner(Uniform(), [1, 1, 1, 50]), Own(Pareto())]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("law", UNTIL_LAWS, ids=repr)
+def test_a_race_until_a_time_is_the_beginning_of_a_longer_one(variant, law):
+    setting = {"P": 4, "K": 3, "delay": law, "replicas": 5, "seed": 9}
+    for t in (0.001, 3.0, 40.0):
+        race = simulate(variant, until=t, **setting)
+        longer = simulate(variant, updates=race.time.shape[1] + 20, common=True, **setting)
+        assert race == longer.first(race.time.shape[1])
+        assert race.updates_before(t).tolist() == longer.updates_before(t).tolist()  # N(t) is known
+        assert (race.time[:, -1] >= t).all()
+        assert race.time.shape[1] == 1 or (race.time[:, -2] < t).any()  # and no update more than it takes
+
+
+def test_a_race_until_a_time_does_not_depend_on_how_its_length_was_guessed(monkeypatch):
+    setting = {"variant": "K-async", "P": 8, "K": 2, "delay": Pareto(), "replicas": 20, "detail": False}
+    race = simulate(until=30, **setting)
+    assert simulate(until=30, common=True, threads=2, **setting) == race
+    whole = simulate(updates=500, common=True, **setting)
+    assert whole.first(race.time.shape[1]) == race
+
+
+def test_a_seed_is_0_unless_told():
+    for setting in ({"updates": 5}, {"until": 2.0}):
+        assert simulate("K-sync", 3, 2, Exponential(), **setting) == simulate(
+            "K-sync", 3, 2, Exponential(), seed=0, **setting
+        )
+    steps = [SteppedRace("K-sync", 3, Exponential(), **seed).update(2).time for seed in ({}, {"seed": 0})]
+    assert steps[0].tolist() == steps[1].tolist()
+
+
+class TestTimePerUpdate:
+    def test_is_exact_where_there_is_no_chance(self):
+        for replicas in (1, 3):
+            race = simulate("K-sync", 4, 2, Constant(0.5), updates=90, replicas=replicas)
+            assert race.time_per_update() == (0.5, 0.0)
+            assert race.time_per_update(burn_in=30) == (0.5, 0.0)
+            assert race.thin(3).time_per_update() == (0.5, 0.0)
+
+    def test_leaves_out_the_burn_in(self):
+        time = np.concatenate([np.arange(1, 31) * 10.0, 300 + np.arange(1, 61)])[None].repeat(2, axis=0)
+        sync, go_on = (Race(variant, 4, 2, time) for variant in ("K-sync", "K-async"))
+        assert go_on.time_per_update().mean == 1.0  # a third
+        assert sync.time_per_update().mean == 4.0  # none
+        assert sync.time_per_update(burn_in=29).mean == pytest.approx((10 + 60) / 61)
+
+    def test_of_several_replicas_is_that_of_their_ends(self):
+        race = simulate("K-async", 4, 2, Pareto(), updates=60, replicas=10)
+        rates = (race.time[:, -1] - race.time[:, 19]) / 40
+        mean, error = race.time_per_update()
+        assert mean == pytest.approx(rates.mean())
+        assert error == pytest.approx(rates.std(ddof=1) / np.sqrt(10))
+
+    def test_of_one_replica_has_an_error_by_batch_means(self):
+        # The rounds of K-sync are independent, so the error of a long race is known.
+        race = simulate("K-sync", 4, 1, Exponential(), updates=30_000)
+        mean, error = race.time_per_update()
+        assert mean == pytest.approx(0.25, abs=4.9 * 0.25 / np.sqrt(30_000))  # false alarm 1e-6
+        # 30 batches tell the error to about 13 %: chi-square with 29 degrees, false alarm 1e-6.
+        assert error == pytest.approx(0.25 / np.sqrt(30_000), rel=0.75)
+
+    def test_needs_enough_updates(self):
+        race = simulate("K-async", 4, 2, Exponential(), updates=44)
+        with pytest.raises(ValueError, match=r"at least 30 updates after the burn-in .*; it has 29"):
+            race.time_per_update(burn_in=15)
+        assert race.time_per_update(burn_in=14).error > 0
+        with pytest.raises(ValueError, match="burn_in must be between 0 and 43; got 44"):
+            race.time_per_update(burn_in=44)

@@ -9,12 +9,12 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import fields
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdrace._arguments import shown
 from sgdrace.delays import DelayLaw, PerLearner, Scaled
 
 HEADER = "record"  # the entry of a file that says what the others are
@@ -51,10 +51,10 @@ class Record:
         """Read a record that `save` has written."""
         header, arrays = _contents(path)
         if header.get("format") != _format(cls):
-            raise ValueError(f"{shown(str(path))} holds {header.get('format')}, no {_format(cls)}.")
+            raise ValueError(f"{Path(path).name} holds {header.get('format')}, no {_format(cls)}.")
         if header.get("version") != cls.format_version:
             versions = f"version {header.get('version')} of {_format(cls)}, not {cls.format_version}"
-            raise ValueError(f"{shown(str(path))} holds {versions}, which is all that this package reads.")
+            raise ValueError(f"{Path(path).name} holds {versions}, which is all that this package reads.")
         values = {name: _restored(value) for name, value in header["values"].items()}
         return cls(**values, **{name: read_only(array) for name, array in arrays.items()})
 
@@ -92,7 +92,7 @@ def _contents(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDAr
             arrays = {name: file[name] for name in file.files}
         return json.loads(str(arrays.pop(HEADER))), arrays
     except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile):
-        raise ValueError(f"{shown(str(path))} is no file that `save` has written.") from None
+        raise ValueError(f"{Path(path).name} is no file that `save` has written.") from None
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -132,7 +132,7 @@ def _restored(value: Any) -> Any:
     if name == "PerLearner":  # learners that shared a law draw from it together, so they must share it again
         kinds, kind, factor = (given[part] for part in _SHARED)
         return PerLearner([Scaled(kinds[n], slower) for n, slower in zip(kind, factor, strict=True)])
-    return _laws()[name](**given)
+    return _laws()[name](**given) if name in _laws() else None  # a law that is no longer there
 
 
 def _laws() -> dict[str, type]:

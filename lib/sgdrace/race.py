@@ -313,8 +313,10 @@ def _until(t: float, race_of: Callable[[int], Race]) -> Race:
     while (reached := float((race := race_of(J)).time[:, -1].min())) < t:
         if reached == 0 and J >= STILL:
             raise ValueError(f"no time passes in {J} updates, so that none reaches until = {t:g}.")
-        # As many as it takes at this pace and some more, but not too many: the pace is a guess.
-        J = math.ceil(J * (min(1.2 * t / reached, 64.0) if reached > 0 else 64.0)) + 4
+        need = math.ceil(min(1.2 * J * t / reached, 1e18)) + 4 if reached > 0 else STILL
+        if J >= STILL:  # by now the pace is known well enough to say what cannot be
+            must_fit(f"about {need} updates until {t:g}", 8 * len(race.time) * need, "ask for less time")
+        J = min(need, 64 * J)  # before that it is a guess
     return race.first(int(race.updates_before(t).max()) + 1)
 
 

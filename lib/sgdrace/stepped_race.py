@@ -45,7 +45,7 @@ class SteppedRace:
         P: int,
         delay: Law,
         replicas: int = 1,
-        seed: Seed = None,
+        seed: Seed = 0,
         source: Source | None = None,
     ) -> None:
         self.variant, self.P, _ = variant_P_K(variant, P, 1)

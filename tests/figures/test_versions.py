@@ -153,7 +153,9 @@ def test_bad_arguments_are_refused():
     with pytest.raises(TypeError, match="race must be a Race or its Jobs; got"):
         pulls([1, 2])
     for variant, K in (("K-sync", 1), ("K-async", 2)):
-        with pytest.raises(ValueError, match=rf"race must be of async SGD with K = 1, .*; got Race\({variant}"):
+        with pytest.raises(
+            ValueError, match=rf"race must be of async SGD with K = 1, .*; got Race\({variant}"
+        ):
             pulls(simulate(variant, 4, K, Exponential(), 3))
     with pytest.raises(ValueError, match="whole numbers"):
         stalenesses([0.5], until=4)
