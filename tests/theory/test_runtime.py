@@ -3,7 +3,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
+from scipy.integrate import quad
 
 from sgdrace import (
     Constant,
@@ -23,6 +24,7 @@ from sgdrace import (
     simulate,
     theory,
 )
+from sgdrace._quadrature import QuadratureError, integrate
 from sgdrace.delays import Scaled
 from sgdrace.theory import renewals
 from sgdrace.variants import VARIANTS
@@ -416,10 +418,18 @@ def test_batch_sync_that_cannot_be_integrated_is_refused(monkeypatch):
 
 def test_panels_that_never_agree_are_an_error():
     rng = np.random.default_rng(0)
-    with pytest.raises(renewals.QuadratureError):
-        renewals.integrate(
-            lambda x: np.where(x > 1 / 3, 1.0, rng.random(x.size))[None], np.array([0.0, 1e-9, 1.0])
-        )
+    with pytest.raises(QuadratureError, match="panels do not agree"):
+        integrate(lambda x: np.where(x > 1 / 3, 1.0, rng.random(x.size))[None], np.array([0.0, 1e-9, 1.0]))
+
+
+def test_a_function_that_is_no_number_somewhere_is_an_error():
+    with pytest.raises(QuadratureError, match="panels do not agree"):
+        integrate(lambda x: np.where(x > 0.5, math.nan, x)[None], np.array([0.0, 1.0]), most_panels=100)
+
+
+def test_panels_find_a_jump_between_edges():
+    found = integrate(lambda x: np.stack([x < 1 / 3, x * 0]).astype(float), np.array([0.0, 1.0]), 1e-13)
+    assert found == pytest.approx([1 / 3, 0.0], rel=1e-12, abs=0)
 
 
 def test_a_law_on_irrational_times_has_no_common_step():
@@ -474,7 +484,7 @@ def test_batch_sync_of_a_narrow_uniform_law_in_closed_form():
     )
     # Two rounds: the third smallest of four sums of two uniform times, from the triangular law.
     triangle = stats.triang(0.5, loc=0.0, scale=2.0)
-    third = integrate.quad(lambda y: stats.binom.cdf(2, 4, triangle.cdf(y)), 0, 2, points=[1])[0]
+    third = quad(lambda y: stats.binom.cdf(2, 4, triangle.cdf(y)), 0, 2, points=[1])[0]
     for width in WIDTHS[1:]:
         value = theory.expected_runtime("K-batch-sync", 4, 7, Uniform(1.0, 1 + width))
         assert value == pytest.approx(2 + width * third, rel=0, abs=1e-5 * width + 1e-9)
@@ -520,7 +530,7 @@ def test_constants_among_other_laws_are_no_obstacle():
     # Z >= 2; the second event of a Poisson process, cut off at 1, comes at 2 - 3/e on average.
     laws = PerLearner([Constant(1.0), Constant(1.0), Exponential()])
     value = theory.expected_runtime("K-batch-sync", 3, 2, laws)
-    first_two = integrate.quad(lambda t: stats.poisson.cdf(1, t), 0, 1)[0]
+    first_two = quad(lambda t: stats.poisson.cdf(1, t), 0, 1)[0]
     assert value == pytest.approx(first_two, rel=2e-6)
 
 

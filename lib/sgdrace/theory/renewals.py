@@ -17,6 +17,7 @@ from scipy import fft, special
 
 from sgdrace import order_statistics
 from sgdrace._arguments import FloatArray
+from sgdrace._quadrature import QuadratureError, integrate
 from sgdrace.delays import DelayLaw, Empirical, Exponential, Gamma, PerLearner, Scaled, ShiftedExponential
 
 LARGEST_K = 512  # the work grows like K²: beyond, simulation is quicker
@@ -32,10 +33,6 @@ CHUNK = 1 << 21  # numbers in one array, so that large K stay within memory
 
 # Powers of a law: (n_max + 1, points), row n is F^{*n} at the points, row 0 is 1.
 Powers = Callable[[FloatArray], FloatArray]
-
-
-class QuadratureError(Exception):
-    """The quadrature has not reached its accuracy."""
 
 
 def event_times(laws: Sequence[DelayLaw], counts: Sequence[int]) -> FloatArray:
@@ -136,7 +133,7 @@ def _closed_powers(
     own = np.concatenate([_edges(form, counts[-1], end - start) for form in forms])
     edges = np.concatenate([[start, end], end * 0.5 ** np.arange(60, 0, -1), own])
     inside = np.unique(edges[(edges >= start) & (edges <= end)])
-    return start + integrate(survival, inside, CHUNK // counts[-1])
+    return start + integrate(survival, inside, chunk=CHUNK // counts[-1], most_panels=MOST_PANELS)
 
 
 def _last_time(holds: Callable[[FloatArray], NDArray[np.bool_]], end: float) -> float:
@@ -169,45 +166,6 @@ def _gamma_powers(form: tuple[float, float, float], t: FloatArray, K: int) -> Fl
     n = n[: max(1, np.count_nonzero(special.gammainc(n[:, 0] * shape, left) > NEGLIGIBLE))]
     powers = special.gammainc(n * shape, rate * np.maximum(t - n * shift, 0.0))
     return np.append(np.ones((1, t.size)), powers, axis=0)
-
-
-def integrate(f: Callable[[FloatArray], FloatArray], edges: FloatArray, chunk: int = CHUNK) -> FloatArray:
-    """∫ f from the first edge to the last, for f: (points,) -> (functions, points), smooth between edges.
-
-    Gauss-Legendre, each panel halved until both halves together say the same as the whole.
-
-    >>> integrate(lambda x: np.stack([x, x**2]), np.array([0.0, 1.0])).round(12).tolist()
-    [0.5, 0.333333333333]
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(16)
-
-    def panels(a: FloatArray, b: FloatArray) -> FloatArray:
-        x = (a + (b - a) * ((nodes + 1) / 2)[:, None]).ravel()  # (nodes * panels,)
-        values = np.concatenate([f(part) for part in _chunks(x, chunk)], axis=1)
-        panel = np.einsum("n,fnp->fp", weights, values.reshape(-1, nodes.size, a.size))
-        return np.asarray((b - a) / 2 * panel)
-
-    a, b = edges[:-1], edges[1:]
-    whole = panels(a, b)  # (functions, panels)
-    done = np.zeros(len(whole))
-    for _ in range(40):
-        middle = (a + b) / 2
-        left, right = panels(a, middle), panels(middle, b)
-        scale = np.abs(done + whole.sum(axis=1))[:, None]
-        open_ = (np.abs(left + right - whole) > 1e-11 * scale).any(axis=0)
-        done += (left + right)[:, ~open_].sum(axis=1)
-        if not open_.any():
-            return done
-        if open_.sum() > MOST_PANELS:
-            break
-        a, b = np.append(a[open_], middle[open_]), np.append(middle[open_], b[open_])
-        whole = np.append(left[:, open_], right[:, open_], axis=1)
-    raise QuadratureError("panels do not agree")
-
-
-def _chunks(x: FloatArray, size: int) -> Iterator[FloatArray]:
-    for start in range(0, x.size, max(1, size)):
-        yield x[start : start + max(1, size)]
 
 
 # Any law with a cdf: the nearest law on a lattice is solved without further error.

@@ -10,8 +10,9 @@ import numpy as np
 
 from sgdrace import order_statistics
 from sgdrace._arguments import FloatArray, count, real
+from sgdrace._quadrature import QuadratureError
 from sgdrace.delays import DelayLaw, Empirical, Law, PerLearner, Scaled, finite_mean, law_of_learners
-from sgdrace.theory.renewals import QuadratureError, event_times
+from sgdrace.theory.renewals import event_times
 from sgdrace.variants import variant_P_K
 
 OUTSIDE = 1e-5  # relative, by which quadrature and bounds may differ

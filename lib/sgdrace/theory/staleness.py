@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgdrace._arguments import FloatArray, count, shown
+from sgdrace._quadrature import integrals_up_to, panel_integrals, points
 from sgdrace.delays import (
     DelayLaw,
     Empirical,
@@ -116,18 +117,13 @@ def p0_frequency(law: Law, P: int) -> float:
     if P == 1:
         return 1.0
     a, b = _panels(X, mean)
-    nodes, weights = np.polynomial.legendre.leggauss(16)
-    x = a[:, None] + (b - a)[:, None] * (nodes + 1) / 2  # (panels, nodes)
-    running = np.asarray(X.sf(x))
-    scale = (b - a) / 2 / mean
-    panel = scale * (running @ weights)
-    before = np.append(0.0, np.cumsum(panel)[:-1])
-    elapsed = before[:, None] + scale[:, None] * (running @ _running_integral(nodes).T)
-    residual = np.maximum(1 - elapsed, 0.0)  # S_e at the nodes
+    x = points(a, b)
+    running = np.asarray(X.sf(x)) / mean
+    residual = np.maximum(1 - integrals_up_to(running, a, b), 0.0)  # S_e at the points
     # E[S_e(X)^(P-1)] by parts, which needs no density: (P-1)/E[X] ∫ F S S_e^(P-2) dx
     inner = (P - 1) * np.asarray(X.cdf(x)) * running * residual ** (P - 2)
-    beyond = max(1 - float(panel.sum()), 0.0) ** (P - 1)  # there F is 1
-    return float(scale @ (inner @ weights)) + beyond
+    beyond = max(1 - float(panel_integrals(running, a, b).sum()), 0.0) ** (P - 1)  # there F is 1
+    return float(panel_integrals(inner, a, b).sum()) + beyond
 
 
 def estimate_p0(race: Any, burn_in: int = 0) -> float:
@@ -188,11 +184,3 @@ def _kinks(law: DelayLaw) -> FloatArray:
         return law.factor * _kinks(law.base)
     with np.errstate(divide="ignore"):  # where the support has no end
         return np.array([float(law.ppf(0.0)), float(law.ppf(1.0))])
-
-
-def _running_integral(nodes: FloatArray) -> FloatArray:
-    """Row i: the weights that integrate a polynomial given at the nodes from -1 to node i."""
-    legendre = np.polynomial.legendre
-    coefficients = np.linalg.inv(legendre.legvander(nodes, nodes.size - 1))  # values -> coefficients
-    integrals = legendre.legint(coefficients, lbnd=-1, axis=0)
-    return np.asarray(legendre.legvander(nodes, nodes.size) @ integrals)
