@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from sgdrace import estimates
 from sgdrace.delays import Constant, Exponential
 from sgdrace.learning_rates import (
     ConstantRate,
@@ -16,7 +17,6 @@ from sgdrace.learning_rates import (
 )
 from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Problem, Quadratic, SoftmaxRegression
 from sgdrace.race import Race, simulate
-from sgdrace.theory import estimate_gamma
 from sgdrace.training import STREAM, Training, train
 from tests.machines import interrupt
 
@@ -253,7 +253,7 @@ def test_recorded_gradients_give_the_exact_gamma_of_async_sgd_at_its_floor():
     run = train(Quadratic(start=0.5), race, a, seed=5, every=20, gradients=True)
     assert run.gradient_square.shape == run.gradient_gap_square.shape == (2000, 20)
     gamma = run.gradient_gap_square[:, 8:].mean() / run.gradient_square[:, 8:].mean()
-    assert estimate_gamma(run).value[8:].mean() == pytest.approx(gamma, rel=0.01)
+    assert estimates.gamma(run).value[8:].mean() == pytest.approx(gamma, rel=0.01)
     # 2000 runs with 12 nearly independent records each: standard error about 1.3 %; 4 of them.
     assert gamma == pytest.approx(2 * a * (P - 1) / (P * a + 1), rel=0.05)
 

@@ -1,6 +1,6 @@
 """Races of distributed SGD: who updates the model when, how stale, and what that does to the error."""
 
-from sgdrace import order_statistics, theory
+from sgdrace import estimates, order_statistics, theory
 from sgdrace.adasync import BoundRule, QuadraticRule, SqrtRule, train_adaptively
 from sgdrace.delays import (
     Constant,
@@ -67,6 +67,7 @@ __all__ = [
     "as_law",
     "check_law",
     "fit",
+    "estimates",
     "order_statistics",
     "simulate",
     "theory",

@@ -1,6 +1,5 @@
 import math
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -170,17 +169,7 @@ def test_frequency_of_fresh_gradients_for_measured_times():
     assert theory.p0_frequency(Empirical([1.0, 2.0, 3.0]), 2) == pytest.approx((1 / 2 + 1 / 6) / 3)
 
 
-def test_estimated_p0_counts_fresh_gradients_after_the_burn_in():
-    race = SimpleNamespace(staleness=np.array([[[0, 0], [0, 1], [2, 3]], [[0, 0], [0, 0], [1, 0]]]))
-    assert theory.estimate_p0(race) == pytest.approx(8 / 12)
-    assert theory.estimate_p0(race, burn_in=1) == pytest.approx(4 / 8)
-
-
 def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match="detail=True"):
-        theory.estimate_p0(SimpleNamespace(staleness=None))
-    with pytest.raises(ValueError, match="burn_in must be between 0 and 2; got 3"):
-        theory.estimate_p0(SimpleNamespace(staleness=np.zeros((1, 3, 1))), burn_in=3)
     with pytest.raises(TypeError, match="r must hold whole numbers"):
         theory.staleness_pmf("K-async", 8, 1, [0.5])
     with pytest.raises(ValueError, match="r must hold whole numbers of at least 0; got -1"):

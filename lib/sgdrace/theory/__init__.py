@@ -13,7 +13,6 @@ from sgdrace.theory.adasync import (
 )
 from sgdrace.theory.bounds import (
     ErrorCurve,
-    Estimate,
     best_K,
     best_K_batch,
     crossing_time,
@@ -22,7 +21,6 @@ from sgdrace.theory.bounds import (
     error_bound_along,
     error_curve,
     error_floor,
-    estimate_gamma,
     gamma_prime,
     largest_eta,
     nonconvex_bound,
@@ -49,11 +47,10 @@ from sgdrace.theory.runtime import (
     sync_over_async_per_mini_batch,
     sync_over_async_per_update,
 )
-from sgdrace.theory.staleness import estimate_p0, mean_staleness, p0, p0_frequency, staleness_pmf
+from sgdrace.theory.staleness import mean_staleness, p0, p0_frequency, staleness_pmf
 
 __all__ = [
     "ErrorCurve",
-    "Estimate",
     "NoClosedForm",
     "SecondMoments",
     "adasync_K",
@@ -70,8 +67,6 @@ __all__ = [
     "error_bound_along",
     "error_curve",
     "error_floor",
-    "estimate_gamma",
-    "estimate_p0",
     "expected_runtime",
     "expected_runtimes",
     "gamma_prime",

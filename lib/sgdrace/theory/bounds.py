@@ -73,14 +73,6 @@ class ErrorCurve:
         return _plain(self.floor + (self.e_0 - self.floor) * np.exp(-updates * (1 - self.factor)))
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Numbers measured over replicas, with their standard errors (infinite for a single replica)."""
-
-    value: FloatArray
-    standard_error: FloatArray
-
-
 def gamma_prime(gamma: float, p0: float, theta: float = 0.5) -> float:
     """Gamma' = 1 - gamma + (1 - theta) p0, by which staleness multiplies the rate of the K-async bound.
 
@@ -426,34 +418,6 @@ def staleness_compensating_floor(
     return (L**2 * real("C", C, above=0) + L * eta_max**2 * noise) / (2 * c * eta_min)
 
 
-def estimate_gamma(run: Any) -> Estimate:
-    """gamma_j along a training run: E‖∇F(w_j) - ∇F(w_τ)‖²/E‖∇F(w_j)‖² at each recorded update.
-
-    A ratio of expectations: replicas are averaged before dividing. Standard errors by the delta method.
-    `run` holds gradient_square and gradient_gap_square, both (replicas, records). A run with a replica that
-    diverged is refused: its expectation does not exist, and the replicas that are left are no fair sample.
-
-    >>> from types import SimpleNamespace
-    >>> run = SimpleNamespace(gradient_square=[[4.0], [2.0]], gradient_gap_square=[[1.0], [2.0]])
-    >>> estimate_gamma(run).value.tolist()
-    [0.5]
-    """
-    square, gap = (_recorded(run, name) for name in ("gradient_square", "gradient_gap_square"))
-    if square.shape != gap.shape:
-        raise ValueError(
-            f"gradient_square and gradient_gap_square must match in shape; got {square.shape}, {gap.shape}."
-        )
-    # In units of the largest value of each record, so that neither a sum nor a square can overflow.
-    unit = np.maximum(square, gap).max(axis=0)
-    square, gap = (np.divide(x, unit, out=np.zeros(x.shape), where=unit > 0) for x in (square, gap))
-    gamma = _ratio(gap.mean(axis=0), square.mean(axis=0))
-    if len(square) == 1:
-        return Estimate(gamma, np.full(gamma.shape, math.inf))
-    known = np.isfinite(gamma)  # a gradient of exactly 0 leaves gamma infinite
-    spread = np.std(gap - np.where(known, gamma, 0.0) * square, axis=0, ddof=1) / math.sqrt(len(square))
-    return Estimate(gamma, _ratio(spread, square.mean(axis=0)))
-
-
 def _checked_gamma_prime(
     variant: str,
     K: int,
@@ -522,29 +486,3 @@ def _over_K(name: str, value: ArrayLike | None, K_max: int) -> Sequence[Any]:
     if len(table) != K_max:
         raise ValueError(f"{name} must have one entry for each of the {K_max} runtimes; got {len(table)}.")
     return list(table)
-
-
-def _recorded(run: Any, name: str) -> FloatArray:
-    values = getattr(run, name, None)
-    if values is None:
-        raise ValueError(f"this needs a run that recorded {name}; train with gradients=True.")
-    array = floats(name, values)
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError(f"{name} must have shape (replicas, records); got {array.shape}.")
-    lost = ~np.isfinite(array)
-    if lost.any():
-        replicas, first = int(lost.any(axis=1).sum()), int(np.argmax(lost.any(axis=0)))
-        raise ValueError(
-            f"{name} must be finite, but {replicas} of {len(array)} replicas diverged, the first by record "
-            f"{first}; take a smaller step or the records before."
-        )
-    if (array < 0).any():
-        raise ValueError(f"{name} holds squares, which are at least 0; got {array.min():g}.")
-    return array
-
-
-def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    """above/below, with 0/0 = 0 and x/0 infinite."""
-    ratio = np.where(above > 0, math.inf, 0.0)
-    with np.errstate(over="ignore"):  # a gradient that is all but 0 is no better than one of 0
-        return np.divide(above, below, out=ratio, where=below > 0)

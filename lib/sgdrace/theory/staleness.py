@@ -126,26 +126,6 @@ def p0_frequency(law: Law, P: int) -> float:
     return float(panel_integrals(inner, a, b).sum()) + beyond
 
 
-def estimate_p0(race: Any, burn_in: int = 0) -> float:
-    """The share of fresh gradients in a simulated race, its first `burn_in` updates left out.
-
-    A caution: the bound's p0 is a probability given any past, and a frequency is only its average. For
-    exponential delays the two agree; for shifted ones the true p0 can be nearly 0. Do not plug a frequency
-    into a bound and call the result proven.
-
-    >>> from types import SimpleNamespace
-    >>> estimate_p0(SimpleNamespace(staleness=np.array([[[0], [1], [0], [2]]])))
-    0.5
-    """
-    staleness = getattr(race, "staleness", None)
-    if staleness is None:
-        raise ValueError("this needs a race that recorded its staleness; simulate it with detail=True.")
-    staleness = np.asarray(staleness)
-    burn_in = count("burn_in", burn_in, minimum=0, maximum=staleness.shape[1] - 1)
-    late = staleness[:, burn_in:]
-    return float(np.mean(late[late >= 0] == 0))  # where K varies, unused entries are -1
-
-
 def _less_than_1(x: float) -> float:
     """1 + (1 - x) log(1 - x)/x = Σ x^j/(j(j + 1)), for 0 < x <= 1/2."""
     return sum(x**j / (j * (j + 1)) for j in range(60, 0, -1))
