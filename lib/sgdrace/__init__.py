@@ -29,6 +29,7 @@ from sgdrace.learning_rates import (
 )
 from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Quadratic, SoftmaxRegression
 from sgdrace.race import Race, simulate
+from sgdrace.runtimes import runtime_table
 from sgdrace.stepped_race import SteppedRace
 from sgdrace.training import Training, train
 from sgdrace.variants import VARIANTS
@@ -69,6 +70,7 @@ __all__ = [
     "fit",
     "estimates",
     "order_statistics",
+    "runtime_table",
     "simulate",
     "theory",
     "train",

@@ -27,6 +27,7 @@ from sgdrace.delays import (
     ShiftedExponential,
     Size,
     Uniform,
+    as_law,
     bisect,
     law_of_learners,
 )
@@ -174,6 +175,21 @@ def sample(law: Law, K: int, P: int, seed: Seed, size: Size) -> FloatArray:
         return np.asarray(np.partition(X.sample(rng, (*shape, P)), K - 1, axis=-1)[..., K - 1])
     exponential = np.log1p(rng.standard_gamma(K, shape) / rng.standard_gamma(P - K + 1, shape))
     return np.asarray(X.from_exponential(exponential))
+
+
+def has_closed_form(law: Law) -> bool:
+    """Whether mean and variance of X_{K:P} are formulas; for other laws they are integrated.
+
+    >>> has_closed_form(Exponential()), has_closed_form(stats.gamma(2.0))
+    (True, False)
+    """
+    match as_law(law, "law"):
+        case PerLearner() as X:
+            return _alike(X) and has_closed_form(X.laws[0])
+        case Scaled(base, _):
+            return has_closed_form(base)
+        case X:
+            return isinstance(X, Empirical | Exponential | ShiftedExponential | Uniform | Pareto | Lomax)
 
 
 def _checked(law: Any, K: Any, P: Any) -> tuple[Any, int, int]:

@@ -48,10 +48,12 @@ from sgdrace.theory.runtime import (
     sync_over_async_per_update,
 )
 from sgdrace.theory.staleness import mean_staleness, p0, p0_frequency, staleness_pmf
+from sgdrace.theory.tables import RuntimeTable
 
 __all__ = [
     "ErrorCurve",
     "NoClosedForm",
+    "RuntimeTable",
     "SecondMoments",
     "adasync_K",
     "adasync_K_batch",

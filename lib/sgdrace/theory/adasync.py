@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace._arguments import LARGEST_COUNT, FloatArray, count, floats, real, reals, shown
+from sgdrace._arguments import LARGEST_COUNT, FloatArray, count, floats, real, shown
+from sgdrace.theory.tables import RuntimeTable, by_K
 
 
 def interval_bound(
@@ -46,16 +47,24 @@ def interval_bound(
 
 
 def adasync_K(
-    runtimes: ArrayLike, *, time: float, F: float, eta: float, L: float, sigma2: float, m: float = 1
+    runtimes: ArrayLike | RuntimeTable,
+    *,
+    time: float,
+    F: float,
+    eta: float,
+    L: float,
+    sigma2: float,
+    m: float = 1,
 ) -> int:
-    """The K with the smallest `interval_bound`, any variant and law, from the table runtimes[K-1] = E[T_K].
+    """The K with the smallest `interval_bound`, for any variant and law.
+
+    `runtimes` is a RuntimeTable or a list E[T_1], E[T_2], ...
 
     >>> adasync_K([0.0625 * K for K in range(1, 17)], time=50, F=1.0, eta=0.05, L=1.0, sigma2=10.0)
     3
     """
-    table = reals("runtimes", runtimes, above=0)
-    K = np.arange(1, table.size + 1)
-    return 1 + int(np.argmin(interval_bound(K, table, time=time, F=F, eta=eta, L=L, sigma2=sigma2, m=m)))
+    K, table = by_K(runtimes)
+    return int(K[np.argmin(interval_bound(K, table, time=time, F=F, eta=eta, L=L, sigma2=sigma2, m=m))])
 
 
 def adasync_K_batch(

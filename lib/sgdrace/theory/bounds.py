@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from sgdrace._arguments import FloatArray, count, floats, one_of, real, reals, shown
+from sgdrace.theory.tables import RuntimeTable, by_K, runtime_at
 from sgdrace.variants import VARIANTS
 
 
@@ -121,10 +122,11 @@ def error_curve(
     gamma: float | None = None,
     p0: float | None = None,
     theta: float | None = None,
-    runtime: float = 1.0,
+    runtime: float | RuntimeTable = 1.0,
 ) -> ErrorCurve:
     """The K-sync bound or the K-async bound as a curve, in updates and, given E[T] as `runtime`, in time.
 
+    `runtime` may also be a RuntimeTable of the variant, which knows the E[T] of this K.
     Asynchronous variants need gamma; p0 may be left at 0. The theorem's conditions are checked.
 
     >>> curve = error_curve("K-async", K=1, eta=0.1, L=1.0, c=1.0, sigma2=1.0, e_0=5.0, gamma=0.5, p0=0.2)
@@ -137,7 +139,7 @@ def error_curve(
         raise ValueError(f"c must be between 0 and L = {L:g}; got {c:g}.")
     floor = eta * L * real("sigma2", sigma2, above=0, closed=True) / (2 * c * gamma_1 * K * m)
     # Rounding may put the factor of a step at the limit an epsilon below 0.
-    return ErrorCurve(e_0, floor, max(1 - eta * c * gamma_1, 0.0), runtime)
+    return ErrorCurve(e_0, floor, max(1 - eta * c * gamma_1, 0.0), runtime_at(runtime, K, variant))
 
 
 def error_floor(variant: str, **constants: Any) -> float:
@@ -165,8 +167,8 @@ def error_bound(variant: str, *, updates: ArrayLike, **constants: Any) -> Any:
     return error_curve(variant, **constants).after(updates)
 
 
-def error_at_time(variant: str, *, time: ArrayLike, runtime: float, **constants: Any) -> Any:
-    """The bound at a time, with time/E[T] updates done by then; `runtime` is E[T].
+def error_at_time(variant: str, *, time: ArrayLike, runtime: float | RuntimeTable, **constants: Any) -> Any:
+    """The bound at a time, with time/E[T] updates done by then; `runtime` is E[T], or a table of it.
 
     An approximation, slightly optimistic: the number of updates by a given time is random.
 
@@ -303,12 +305,12 @@ def best_K(
     variant: str,
     *,
     time: ArrayLike,
-    runtimes: ArrayLike,
+    runtimes: ArrayLike | RuntimeTable,
     gamma: ArrayLike | None = None,
     p0: ArrayLike | None = None,
     **constants: Any,
 ) -> Any:
-    """The K with the smallest bound at a time, from the table runtimes[K-1] = E[T_K] of `expected_runtimes`.
+    """The K with the smallest bound at a time, from a RuntimeTable or a list E[T_1], E[T_2], ...
 
     Takes the constants of `error_curve`, K and runtime apart; gamma and p0 may be tables over K as well.
     The same eta for all K is a modelling choice, and so is the answer: use it for trends.
@@ -320,13 +322,13 @@ def best_K(
     >>> best_K("K-sync", time=[20, 40, 80, 160, 320, 640], runtimes=table, **constants).tolist()
     [1, 2, 3, 5, 8, 12]
     """
-    table = reals("runtimes", runtimes, above=0)
+    batches, table = by_K(runtimes, variant)
     gammas, fresh = (_over_K(name, value, table.size) for name, value in (("gamma", gamma), ("p0", p0)))
     bounds = [
         error_at_time(variant, time=time, runtime=runtime, K=K, gamma=g, p0=p, **constants)
-        for K, runtime, g, p in zip(range(1, table.size + 1), table.tolist(), gammas, fresh, strict=True)
+        for K, runtime, g, p in zip(batches.tolist(), table.tolist(), gammas, fresh, strict=True)
     ]
-    return _plain(1 + np.argmin(bounds, axis=0))
+    return _plain(batches[np.argmin(bounds, axis=0)])
 
 
 def best_K_batch(

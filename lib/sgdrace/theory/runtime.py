@@ -15,6 +15,7 @@ from sgdrace.delays import DelayLaw, Empirical, Law, PerLearner, Scaled, finite_
 from sgdrace.theory.renewals import event_times
 from sgdrace.variants import variant_P_K
 
+CLOSED_FORM, QUADRATURE = "closed form", "quadrature"
 OUTSIDE = 1e-5  # relative, by which quadrature and bounds may differ
 
 
@@ -40,14 +41,14 @@ def expected_runtime(variant: str, P: int, K: int, law: Law) -> float:
     """
     variant, P, K = variant_P_K(variant, P, K)
     X = law_of_learners(law, P)
-    known = _closed_form(variant, P, K, X)
+    known = known_runtime(variant, P, K, X)
     if known is not None:
-        return known
+        return known[0]
     if variant == "K-async":
         raise NoClosedForm(
             f"K-async with 1 < K < P has no closed form for {X!r}; simulate it or use theory.runtime_bounds."
         )
-    return float(_batch_sync(P, [K], X)[0])
+    return float(batch_sync_runtimes(P, [K], X)[0])
 
 
 def expected_runtimes(variant: str, P: int, law: Law, K_max: int | None = None) -> FloatArray:
@@ -60,9 +61,9 @@ def expected_runtimes(variant: str, P: int, law: Law, K_max: int | None = None) 
     P = count("P", P)
     variant, P, K_max = variant_P_K(variant, P, P if K_max is None else K_max)
     X = law_of_learners(law, P)
-    if variant == "K-batch-sync" and _closed_form(variant, P, 2, X) is None:
+    if variant == "K-batch-sync" and known_runtime(variant, P, 2, X) is None:
         # All K at once: the same convolutions serve them. K = 1 is an order statistic.
-        later = _batch_sync(P, list(range(2, K_max + 1)), X) if K_max > 1 else np.empty(0)
+        later = batch_sync_runtimes(P, list(range(2, K_max + 1)), X) if K_max > 1 else np.empty(0)
         return np.append(expected_runtime(variant, P, 1, law), later)
     return np.array([expected_runtime(variant, P, K, law) for K in range(1, K_max + 1)])
 
@@ -83,9 +84,9 @@ def runtime_bounds(variant: str, P: int, K: int, law: Law) -> tuple[float, float
     """
     variant, P, K = variant_P_K(variant, P, K)
     X = law_of_learners(law, P)
-    known = _closed_form(variant, P, K, X)
+    known = known_runtime(variant, P, K, X)
     if known is not None:
-        return known, known
+        return known[0], known[0]
     throughput = _throughput(P, X)
     if variant == "K-async":
         waited = order_statistics.mean(X, K, P)
@@ -144,20 +145,25 @@ def approximate_exponential_runtime(P: int, K: int, rate: float = 1.0) -> float:
     return math.log((P + 0.5) / (P - K + 0.5)) / real("rate", rate, above=0)
 
 
-def _closed_form(variant: str, P: int, K: int, X: Any) -> float | None:
-    if variant == "K-sync" or (variant == "K-batch-sync" and K == 1) or (variant == "K-async" and K == P):
-        return order_statistics.mean(X, K, P)
+def known_runtime(variant: str, P: int, K: int, X: Any) -> tuple[float, str] | None:
+    """E[T] and where it comes from, "closed form" or "quadrature"; None if neither an order statistic nor
+    a rate of mini-batches gives it.
+    """
     constant = _constant(X)
     if constant is not None and variant == "K-async":
-        return constant / (P // K)
+        return constant / (P // K), CLOSED_FORM
     if constant is not None and variant == "K-batch-sync":
-        return constant * -(-K // P)
-    if variant == "K-async" and K > 1:
-        # Memoryless: after each update all P learners are as good as fresh.
-        return order_statistics.mean(X, K, P) if X.ageing == "both" else None
-    if variant == "K-batch-sync" and P > 1 and X.ageing != "both":
+        return constant * -(-K // P), CLOSED_FORM
+    all_fresh = (
+        variant == "K-sync" or (variant == "K-batch-sync" and K == 1) or (variant == "K-async" and K == P)
+    )
+    # Memoryless: after each update all P learners are as good as fresh.
+    if all_fresh or (variant == "K-async" and K > 1 and X.ageing == "both"):
+        source = CLOSED_FORM if order_statistics.has_closed_form(X) else QUADRATURE
+        return order_statistics.mean(X, K, P), source
+    if (variant == "K-async" and K > 1) or (variant == "K-batch-sync" and P > 1 and X.ageing != "both"):
         return None
-    return K / _throughput(P, X)
+    return K / _throughput(P, X), CLOSED_FORM
 
 
 def _constant(X: DelayLaw | PerLearner) -> float | None:
@@ -183,7 +189,8 @@ def _throughput(P: int, X: DelayLaw | PerLearner) -> float:
     return P / finite_mean(X)
 
 
-def _batch_sync(P: int, counts: list[int], X: DelayLaw | PerLearner) -> FloatArray:
+def batch_sync_runtimes(P: int, counts: list[int], X: DelayLaw | PerLearner) -> FloatArray:
+    """E[T] of K-batch-sync for each K in the increasing list `counts`, by quadrature, or NoClosedForm."""
     _throughput(P, X)  # the mean must exist
     laws = X.laws if isinstance(X, PerLearner) else (X,) * P
     try:
