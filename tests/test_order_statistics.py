@@ -12,6 +12,7 @@ from sgdrace import (
     Empirical,
     Erlang,
     Exponential,
+    Gamma,
     HyperExponential,
     LogNormal,
     Lomax,
@@ -217,3 +218,29 @@ def test_scaling_time_scales_moments():
 def test_a_law_with_jumps_in_its_ppf_is_refused_rather_than_wrong():
     with pytest.raises(ValueError, match="must be smooth"):
         order_statistics.mean(Own(Empirical([1.0, 2.0, 7.0]), ("ppf", "isf")), 2, 3)
+
+
+# SciPy's own order statistics, for the laws that its new kind of distributions can represent.
+NEW_KIND = {
+    Exponential(2.0): lambda: stats.make_distribution(stats.expon)() / 2.0,
+    ShiftedExponential(1.0, 1.0): lambda: stats.make_distribution(stats.expon)() + 1.0,
+    Uniform(1.0, 3.0): lambda: stats.Uniform(a=1.0, b=3.0),
+    Gamma(2.0, 2.0): lambda: stats.make_distribution(stats.gamma)(a=2.0) / 2.0,
+    Weibull(0.5): lambda: stats.make_distribution(stats.weibull_min)(c=0.5),
+    LogNormal(0.0, 1.0): lambda: stats.make_distribution(stats.lognorm)(s=1.0),
+    Pareto(2.5): lambda: stats.make_distribution(stats.pareto)(b=2.5),
+    Lomax(2.5): lambda: stats.make_distribution(stats.lomax)(c=2.5),
+}
+
+
+@pytest.mark.skipif(not hasattr(stats, "order_statistic"), reason="order_statistic is new in SciPy 1.15")
+@pytest.mark.parametrize("law", NEW_KIND, ids=repr)
+def test_order_statistics_are_those_of_SciPy(law):
+    distribution = NEW_KIND[law]()
+    for K, P in [(4, 8), (1, 1000), (500, 1000), (1000, 1000)]:
+        theirs = stats.order_statistic(distribution, r=K, n=P)
+        x = order_statistics.ppf(law, K, P, np.array([0.001, 0.1, 0.5, 0.9, 0.999]))
+        assert order_statistics.cdf(law, K, P, x) == pytest.approx(theirs.cdf(x), rel=1e-10)
+        assert order_statistics.sf(law, K, P, x) == pytest.approx(theirs.ccdf(x), rel=1e-10)
+        assert order_statistics.pdf(law, K, P, x) == pytest.approx(theirs.pdf(x), rel=1e-10)
+        assert order_statistics.mean(law, K, P) == pytest.approx(theirs.mean(), rel=1e-9)

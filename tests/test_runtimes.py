@@ -1,5 +1,6 @@
 import math
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -173,6 +174,20 @@ def test_the_same_simulation_is_not_run_twice(quick):
         before = len(law.asked)
         runtime_table("K-async", 4, law, **other)
         assert len(law.asked) > before, other
+
+
+def test_the_first_2000_updates_of_asynchronous_variants_are_not_measured(monkeypatch):
+    asked = []
+
+    def slow_at_first(variant, P, K, law, updates, replicas, **options):
+        asked.append(updates)
+        gaps = np.where(np.arange(updates) < 2000, 5.0, 1.0)
+        return SimpleNamespace(time=np.tile(np.cumsum(gaps), (replicas, 1)))
+
+    monkeypatch.setattr(runtimes, "simulate", slow_at_first)
+    assert runtime_table("K-async", 4, OnlySamples(), K=2, updates=300).mean.tolist() == [1.0]
+    assert runtime_table("K-sync", 4, OnlySamples(), K=2, updates=300).mean.tolist() == [5.0]
+    assert asked == [2300, 300]
 
 
 def test_a_law_that_may_have_changed_is_simulated_again(quick):
