@@ -123,3 +123,19 @@ def test_bad_arguments_are_named():
         theory.interval_bound(1, math.inf, **INTERVAL)
     with pytest.raises(ValueError, match="P must be at least 2; got 1"):
         theory.pareto_rule(0.5, 1.0, 1.0, P=1, shape=2.5)
+
+
+@pytest.mark.parametrize(
+    "constants", [{"eta": 1e308}, {"L": 1e300, "eta": 1e10}, {"F": 5e-324}, {"m": 1e-200, "F": 1e-200}]
+)
+def test_constants_beyond_the_range_of_floats_are_named(constants):
+    usual = {"time": 1.0, "F": 1.0, "eta": 1.0, "L": 1.0, "sigma2": 1.0, "m": 1} | constants
+    with pytest.raises(ValueError, match=r"L eta² sigma2 t/\(2mF\) must be a finite number; it is .*\.$"):
+        theory.adasync_K([1.0, 2.0], **usual)
+    with pytest.raises(ValueError, match=r"L eta² sigma2 t/\(2mF\) must be a finite number"):
+        theory.adasync_K_batch(P=2, mean_delay=1.0, **usual)
+
+
+def test_a_step_too_small_for_the_bound_is_named():
+    with pytest.raises(ValueError, match=r"2F/\(t eta gamma'\) must be a finite number"):
+        theory.interval_bound(1, 1.0, time=1e-300, F=1.0, eta=1e-300, L=1.0, sigma2=1.0)

@@ -180,3 +180,8 @@ def test_bad_arguments_are_named():
         theory.p0_frequency(Pareto(1.0), 4)
     with pytest.raises(TypeError, match="not a PerLearner"):
         theory.p0_frequency(PerLearner([Exponential()] * 2), 2)
+
+
+def test_frequency_of_fresh_gradients_of_nearly_constant_times():
+    # The narrower the law, the rarer it is that the others all need longer than a fresh mini-batch.
+    assert theory.p0_frequency(Weibull(1e8), 8) == pytest.approx(0, abs=1e-12)

@@ -42,7 +42,7 @@ def interval_bound(
             f"K and runtime must match in shape; got {batches.shape} and {runtimes.shape}."
         ) from None
     weight = _noise_over_progress(time, F, eta, L, sigma2, m)
-    progress = 2 * F / (time * eta * real("gamma_prime", gamma_prime, above=0))
+    progress = _quotient("2F/(t eta gamma')", 2 * F, time * eta * real("gamma_prime", gamma_prime, above=0))
     return _plain(progress * (runtimes + weight / batches))
 
 
@@ -165,10 +165,18 @@ def whole_K(K: ArrayLike, K_max: int | None = None) -> Any:
 
 def _noise_over_progress(time: float, F: float, eta: float, L: float, sigma2: float, m: float) -> float:
     """The condition for the best K: K² dE[T_K]/dK = L eta² sigma2 t/(2mF)."""
-    noise = (
-        real("L", L, above=0) * real("eta", eta, above=0) ** 2 * real("sigma2", sigma2, above=0, closed=True)
-    )
-    return noise * real("time", time, above=0) / (2 * real("m", m, above=0) * real("F", F, above=0))
+    eta = real("eta", eta, above=0)
+    noise = real("L", L, above=0) * eta * eta * real("sigma2", sigma2, above=0, closed=True)
+    above = noise * real("time", time, above=0)
+    return _quotient("L eta² sigma2 t/(2mF)", above, 2 * real("m", m, above=0) * real("F", F, above=0))
+
+
+def _quotient(name: str, above: float, below: float) -> float:
+    """above/below, unless the constants are so large or small that it is no number."""
+    value = above / below if below > 0 else math.inf
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number; it is {above:g}/{below:g}, too large for a float.")
+    return value
 
 
 def _plain(result: Any) -> Any:

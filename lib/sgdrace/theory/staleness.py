@@ -118,10 +118,11 @@ def p0_frequency(law: Law, P: int) -> float:
         return 1.0
     a, b = _panels(X, mean)
     x = points(a, b)
-    running = np.asarray(X.sf(x)) / mean
+    with np.errstate(over="ignore"):  # of a steep law, far beyond its last time, on the way to 0 and 1
+        running, done = np.asarray(X.sf(x)) / mean, np.asarray(X.cdf(x))
     residual = np.maximum(1 - integrals_up_to(running, a, b), 0.0)  # S_e at the points
     # E[S_e(X)^(P-1)] by parts, which needs no density: (P-1)/E[X] ∫ F S S_e^(P-2) dx
-    inner = (P - 1) * np.asarray(X.cdf(x)) * running * residual ** (P - 2)
+    inner = (P - 1) * done * running * residual ** (P - 2)
     beyond = max(1 - float(panel_integrals(running, a, b).sum()), 0.0) ** (P - 1)  # there F is 1
     return float(panel_integrals(inner, a, b).sum()) + beyond
 
