@@ -1,4 +1,6 @@
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -420,3 +422,20 @@ def test_sync_variants_accept_no_staleness(variant):
     )
     with pytest.raises(ValueError, match=f"gradients of {variant} are never stale"):
         theory.error_floor(variant, K=1, gamma=0.1, **RACE)
+
+
+def test_constants_may_be_decimals_and_fractions():
+    usual = {"K": 2, "eta": 0.25, "L": 1.0, "c": 0.5, "sigma2": 2.0, "e_0": 4.0, "m": 2.0}
+    curve = theory.error_curve("K-sync", **usual)
+    for kind in (Decimal, Fraction):
+        same = {name: value if name == "K" else kind(value) for name, value in usual.items()}
+        assert theory.error_curve("K-sync", runtime=kind(1), **same) == curve
+
+
+@pytest.mark.parametrize("wrong", [None, "a", 0.5, [1.0]])
+def test_a_curve_is_needed_where_curves_are_compared(wrong):
+    curve = theory.ErrorCurve(e_0=10.0, floor=2.0, factor=0.5)
+    with pytest.raises(TypeError, match="curve must be an ErrorCurve, such as error_curve gives; got"):
+        theory.time_to_reach(wrong, 1.0)
+    with pytest.raises(TypeError, match="B must be an ErrorCurve"):
+        theory.crossing_time(curve, wrong)

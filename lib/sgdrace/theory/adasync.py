@@ -42,6 +42,7 @@ def interval_bound(
             f"K and runtime must match in shape; got {batches.shape} and {runtimes.shape}."
         ) from None
     weight = _noise_over_progress(time, F, eta, L, sigma2, m)
+    time, F, eta = real("time", time), real("F", F), real("eta", eta)
     progress = _quotient("2F/(t eta gamma')", 2 * F, time * eta * real("gamma_prime", gamma_prime, above=0))
     return _plain(progress * (runtimes + weight / batches))
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace._arguments import FloatArray, count, floats, one_of, real, reals, shown
+from sgdrace._arguments import FloatArray, count, floats, one_of, real, reals, shown, store
 from sgdrace.theory.tables import RuntimeTable, by_K, runtime_at
 from sgdrace.variants import VARIANTS
 
@@ -39,10 +39,10 @@ class ErrorCurve:
     runtime: float = 1.0
 
     def __post_init__(self) -> None:
-        real("e_0", self.e_0, above=0)
-        real("floor", self.floor, above=0, closed=True)
-        real("factor", self.factor, above=0, below=1, closed=True)
-        real("runtime", self.runtime, above=0)
+        store(self, e_0=real("e_0", self.e_0, above=0))
+        store(self, floor=real("floor", self.floor, above=0, closed=True))
+        store(self, factor=real("factor", self.factor, above=0, below=1, closed=True))
+        store(self, runtime=real("runtime", self.runtime, above=0))
 
     @property
     def rate(self) -> float:
@@ -134,7 +134,7 @@ def error_curve(
     (0.94, 0.083333)
     """
     gamma_1 = _checked_gamma_prime(variant, K, eta, L, m, M_G, gamma, p0, theta)
-    c = real("c", c, above=0)
+    eta, L, m, c = real("eta", eta), real("L", L), real("m", m), real("c", c, above=0)
     if c > L:
         raise ValueError(f"c must be between 0 and L = {L:g}; got {c:g}.")
     floor = eta * L * real("sigma2", sigma2, above=0, closed=True) / (2 * c * gamma_1 * K * m)
@@ -253,6 +253,7 @@ def time_to_reach(curve: ErrorCurve, eps: float) -> float:
     >>> time_to_reach(ErrorCurve(e_0=10.0, floor=2.0, factor=0.5, runtime=3.0), 4.0)
     6.0
     """
+    _check_curve("curve", curve)
     eps = real("eps", eps, above=0)
     if eps >= curve.e_0:
         return 0.0
@@ -274,6 +275,8 @@ def crossing_time(A: ErrorCurve, B: ErrorCurve) -> float:
     >>> round(crossing_time(fast, patient), 1)
     178.8
     """
+    _check_curve("A", A)
+    _check_curve("B", B)
     if A.e_0 != B.e_0:
         raise ValueError(f"the curves must start from the same e_0; got {A.e_0:g} and {B.e_0:g}.")
     if max(A.floor, B.floor) >= A.e_0:
@@ -446,6 +449,11 @@ def _checked_gamma_prime(
     if result <= 0:
         raise ValueError(f"gamma must be below {gamma + result:g} for gamma' to be positive; got {gamma:g}.")
     return result
+
+
+def _check_curve(name: str, curve: Any) -> None:
+    if not isinstance(curve, ErrorCurve):
+        raise TypeError(f"{name} must be an ErrorCurve, such as error_curve gives; got {shown(curve)}.")
 
 
 def _theta(variant: str, theta: float | None) -> float:
