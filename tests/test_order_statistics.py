@@ -264,5 +264,5 @@ def test_waiting_for_a_billion_learners_needs_no_memory():
     # The first of two million among 2^53 memoryless learners come one after the other, each at a rate of P.
     few = 2 * 10**6
     assert order_statistics.mean(Exponential(), few, 2**53) == pytest.approx(few / 2**53, rel=1e-9)
-    with pytest.raises(ValueError, match="P must be between 1 and 9007199254740992; got"):
+    with pytest.raises(ValueError, match=r"P must be at most 2\^53"):
         order_statistics.mean(Exponential(), 1, 2**53 + 1)

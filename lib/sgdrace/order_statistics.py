@@ -203,7 +203,9 @@ def has_closed_form(law: Law) -> bool:
 
 
 def _checked(law: Any, K: Any, P: Any) -> tuple[Any, int, int]:
-    P = count("P", P, maximum=LARGEST_COUNT)
+    P = count("P", P)
+    if P > LARGEST_COUNT:
+        raise ValueError("P must be at most 2^53, up to which floats hold every whole number.")
     return law_of_learners(law, P), count("K", K, maximum=P), P
 
 
