@@ -15,7 +15,8 @@ from tqdm.auto import tqdm
 
 from sgdrace._arguments import Seed, count, seed_sequence, shown
 from sgdrace._quadrature import QuadratureError
-from sgdrace.delays import DelayLaw, Empirical, Law, OwnLaw, PerLearner, finite_mean, law_of_learners
+from sgdrace.delays import DelayLaw, Empirical, Law, PerLearner, finite_mean, law_of_learners
+from sgdrace.delays.adapters import OwnLaw
 from sgdrace.race import simulate
 from sgdrace.theory.renewals import LARGEST_K
 from sgdrace.theory.runtime import QUADRATURE, NoClosedForm, batch_sync_runtimes, known_runtime
