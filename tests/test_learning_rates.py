@@ -1,5 +1,6 @@
 """Schedules give the steps that their formulas say."""
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -9,11 +10,14 @@ import pytest
 from sgdrace import Exponential, Quadratic, simulate, train
 from sgdrace.learning_rates import (
     ConstantRate,
+    Decaying,
     DelayAdaptive,
     DropOlderThan,
     InverseStaleness,
     LearningRate,
+    PerUpdate,
     StalenessCompensating,
+    Update,
     as_learning_rate,
 )
 
@@ -23,7 +27,7 @@ USED = STALENESS >= 0
 
 def test_a_number_is_a_constant_learning_rate():
     for number in (0.5, np.float64(0.5), np.array(0.5)):
-        assert as_learning_rate(number).steps(STALENESS, None, USED) == 0.5
+        assert as_learning_rate(number).steps(Update(0, STALENESS)) == 0.5
     assert as_learning_rate(1) == ConstantRate(1.0)
 
 
@@ -33,31 +37,31 @@ def test_a_schedule_passes_unchanged():
 
 
 def test_inverse_staleness_divides_by_staleness_plus_one():
-    steps = InverseStaleness(0.6).steps(STALENESS, None, USED)
+    steps = InverseStaleness(0.6).steps(Update(0, STALENESS))
     assert steps[USED] == pytest.approx([0.6, 0.3, 0.15, 0.075, 0.6 / 21])
 
 
 def test_delay_adaptive_steps_are_full_up_to_the_threshold_and_fall_like_1_over_staleness():
-    steps = DelayAdaptive(0.1, threshold=5).steps(STALENESS, None, USED)
+    steps = DelayAdaptive(0.1, threshold=5).steps(Update(0, STALENESS))
     assert steps[USED] == pytest.approx([0.1, 0.1, 0.1, 0.1 * 5 / 7, 0.1 * 5 / 20])
 
 
 def test_gradients_older_than_the_limit_are_dropped():
-    steps = DropOlderThan(0.1, limit=3).steps(STALENESS, None, USED)
+    steps = DropOlderThan(0.1, limit=3).steps(Update(0, STALENESS))
     assert steps[USED].tolist() == [0.1, 0.1, 0.1, 0.0, 0.0]
-    assert DropOlderThan(0.1, limit=0).steps(STALENESS, None, USED)[0].tolist() == [0.1, 0.0, 0.0]
+    assert DropOlderThan(0.1, limit=0).steps(Update(0, STALENESS))[0].tolist() == [0.1, 0.0, 0.0]
 
 
 def test_staleness_compensating_uses_the_mean_square_distance_of_the_gradients_that_exist():
     distance = np.array([[0.0, 0.2, 0.4], [0.1, 0.5, 0.0]])
-    steps = StalenessCompensating(C=0.01, eta_max=1.0).steps(STALENESS, distance, USED)
+    steps = StalenessCompensating(C=0.01, eta_max=1.0).steps(Update(0, STALENESS, distance))
     assert steps == pytest.approx(np.array([[0.01 / 0.2], [0.01 / 0.3]]))
 
 
 def test_staleness_compensating_never_exceeds_eta_max_and_reaches_it_at_distance_0():
     schedule = StalenessCompensating(C=0.01, eta_max=0.3)
     distance = np.array([[0.0], [1e-300], [0.01], [1.0], [1e300]])
-    steps = schedule.steps(np.zeros((5, 1)), distance, np.ones((5, 1), bool))[:, 0]
+    steps = schedule.steps(Update(0, np.zeros((5, 1)), distance))[:, 0]
     assert steps == pytest.approx([0.3, 0.3, 0.3, 0.01, 1e-302])
 
 
@@ -65,13 +69,13 @@ def test_staleness_compensating_never_exceeds_eta_max_and_reaches_it_at_distance
 def test_staleness_compensating_knows_no_parameters_that_give_a_nan_or_no_step_at_distance_0(C, eta_max):
     schedule = StalenessCompensating(C, eta_max)
     with np.errstate(all="raise", over="ignore", under="ignore"):
-        steps = schedule.steps(np.zeros((2, 1)), np.array([[0.0], [1.0]]), np.ones((2, 1), bool))[:, 0]
+        steps = schedule.steps(Update(0, np.zeros((2, 1)), np.array([[0.0], [1.0]])))[:, 0]
     assert steps.tolist() == pytest.approx([eta_max, min(C, eta_max)], rel=1e-12, abs=1e-300)
 
 
 def test_the_largest_steps_stay_finite():
     for schedule in (DelayAdaptive(1e308, 10**12), DelayAdaptive(1e308, 2), InverseStaleness(1e308)):
-        steps = schedule.steps(STALENESS.astype(np.int32), None, USED)
+        steps = schedule.steps(Update(0, STALENESS.astype(np.int32)))
         assert np.isfinite(steps).all() and steps.max() == 1e308
 
 
@@ -81,6 +85,7 @@ SCHEDULES = [
     lambda number: InverseStaleness(number),
     lambda number: DelayAdaptive(number, number),
     lambda number: DropOlderThan(number, limit=np.array(3)),
+    lambda number: Decaying(number, number),
 ]
 
 
@@ -101,8 +106,8 @@ class Schedule:
     def __init__(self, steps):
         self.given = steps
 
-    def steps(self, staleness, distance_square, used):
-        return self.given(staleness) if callable(self.given) else self.given
+    def steps(self, update):
+        return self.given(update.staleness) if callable(self.given) else self.given
 
 
 ALLOWED = {
@@ -173,13 +178,46 @@ def test_a_schedule_cannot_write_to_the_race():
     assert (race.staleness == before).all()
 
 
+def test_schedules_that_decay_know_the_number_of_the_update():
+    steps = [Decaying(0.6, after=10).steps(Update(j, STALENESS)) for j in (0, 10, 20, 50)]
+    assert steps == pytest.approx([0.6, 0.3, 0.2, 0.1])
+    race = simulate("K-async", 4, 2, Exponential(), updates=20, replicas=3, seed=0)
+    expected = np.broadcast_to(0.6 / (1 + np.arange(20) / 10), (3, 20))
+    for rate in (Decaying(0.6, after=10), lambda j: 0.6 / (1 + j / 10), PerUpdate(lambda j: 6 / (10 + j))):
+        assert train(Quadratic(), race, rate).rate == pytest.approx(expected)
+
+
+def test_a_decaying_rate_gives_the_same_run_every_time():
+    race = simulate("K-async", 4, 2, Exponential(), updates=20, replicas=3, seed=0)
+    for rate in (Decaying(0.5, after=3), lambda j: 0.5 / (1 + j)):
+        once, again = (train(Quadratic(), race, rate, seed=1).loss for _ in range(2))
+        assert (once == again).all()
+
+
+def test_a_decaying_rate_falls_below_the_floor_of_a_constant_one():
+    race = simulate("K-sync", 4, 1, Exponential(), updates=2000, replicas=200, seed=0, detail=False)
+    constant, decaying = (
+        train(Quadratic(), race, rate, every=1).loss[:, -500:].mean() for rate in (0.5, Decaying(0.5, 10.0))
+    )
+    # The floor of a constant step is E F = ½ η σ²/(2 - η) = 1/6; the decaying one is far below it.
+    assert constant == pytest.approx(1 / 6, rel=0.05)
+    assert decaying < constant / 50
+
+
+def test_a_function_that_does_not_tell_its_arguments_will_do():
+    race = simulate("K-async", 4, 2, Exponential(), updates=2, seed=0)
+    assert train(Quadratic(), race, math.hypot).rate.tolist() == [[0, 1]]  # the length of a vector (j)
+    with pytest.raises(TypeError, match="PerUpdate gave None"):
+        train(Quadratic(), race, {0: 0.1}.get)
+
+
 def test_only_staleness_compensating_needs_distances():
     for schedule in (ConstantRate(1.0), InverseStaleness(1.0), DelayAdaptive(1.0, 2), DropOlderThan(1.0, 2)):
         assert isinstance(schedule, LearningRate)
         assert not schedule.needs_distance
     assert StalenessCompensating(1.0, 1.0).needs_distance
     with pytest.raises(ValueError, match="needs the distances"):
-        StalenessCompensating(1.0, 1.0).steps(STALENESS, None, USED)
+        StalenessCompensating(1.0, 1.0).steps(Update(0, STALENESS))
 
 
 class Half:
@@ -210,6 +248,19 @@ class Half:
         (lambda: DropOlderThan(0.1, -1), ValueError, "limit must be at least 0; got -1"),
         (lambda: DropOlderThan(0.1, 1.5), TypeError, "limit must be a whole number"),
         (lambda: DropOlderThan(0, 1), ValueError, "eta must be"),
+        (lambda: Decaying(0, 1), ValueError, "eta must be"),
+        (lambda: Decaying(0.1, 0), ValueError, "after must be a finite number above 0; got 0"),
+        (
+            lambda: PerUpdate(0.1),
+            TypeError,
+            "step must be a function of the number of an update alone, .*0.1",
+        ),
+        (
+            lambda: PerUpdate(lambda: 0.1),
+            TypeError,
+            "step must be a function of the number of an update alone",
+        ),
+        (lambda: as_learning_rate(lambda j, w: 0.1), TypeError, "a function of the number of an update or a"),
     ],
 )
 def test_wrong_input_is_refused_in_one_sentence(make, error, message):

@@ -9,10 +9,12 @@ from sgdrace import estimates
 from sgdrace.delays import Constant, Exponential
 from sgdrace.learning_rates import (
     ConstantRate,
+    Decaying,
     DelayAdaptive,
     DropOlderThan,
     InverseStaleness,
     StalenessCompensating,
+    Update,
     as_learning_rate,
 )
 from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Problem, Quadratic, SoftmaxRegression
@@ -51,7 +53,7 @@ def plain_loop(problem, race, learning_rate, seed):
             staleness = [s for s in race.staleness[r, j] if s >= 0]
             K, w, change = len(staleness), versions[-1], 0.0
             distance = np.array([[np.sum((w - versions[j - s]) ** 2) for s in staleness]])
-            steps = schedule.steps(np.array([staleness]), distance, np.ones((1, K), bool))
+            steps = schedule.steps(Update(j, np.array([staleness]), distance))
             for s, step in zip(staleness, np.broadcast_to(steps, (1, K))[0], strict=True):
                 gradient = problem.mini_batch_gradients(versions[j - s][None], np.array([next(choice)]))[0]
                 change = change + step * gradient / K
@@ -87,6 +89,7 @@ def test_training_equals_a_plain_loop_over_gradients(name, variant):
         InverseStaleness(0.3),
         DelayAdaptive(0.2, 2),
         DropOlderThan(0.2, limit=2),
+        Decaying(0.3, after=10),
     ],
 )
 def test_schedules_get_the_staleness_and_distance_of_each_gradient(schedule):
@@ -136,9 +139,9 @@ def test_what_a_schedule_says_of_gradients_that_do_not_exist_is_ignored():
     class Inverse:
         needs_distance = False
 
-        def steps(self, staleness, distance_square, used):
+        def steps(self, update):
             with np.errstate(divide="ignore"):
-                return 0.3 / (staleness + 1)  # infinite for the staleness of -1 that stands for none
+                return 0.3 / (update.staleness + 1)  # infinite for the staleness of -1 that stands for none
 
     K = np.array([[1, 3, 2], [3, 1, 3]])
     staleness = np.minimum(np.ones((2, 3, 3), int), np.arange(3)[:, None])
@@ -151,8 +154,8 @@ def test_what_a_schedule_says_of_gradients_that_do_not_exist_is_ignored():
 
 def test_a_constant_rate_that_was_made_to_vary_is_a_schedule():
     class Warmed(ConstantRate):
-        def steps(self, staleness, distance_square, used):
-            return self.eta / (staleness + 1)
+        def steps(self, update):
+            return self.eta / (update.staleness + 1)
 
     race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=40, replicas=3, seed=2)
     run, same = train(Quadratic(), race, Warmed(0.3)), train(Quadratic(), race, InverseStaleness(0.3))

@@ -22,9 +22,11 @@ from sgdrace.delays import (
 )
 from sgdrace.learning_rates import (
     ConstantRate,
+    Decaying,
     DelayAdaptive,
     DropOlderThan,
     InverseStaleness,
+    PerUpdate,
     StalenessCompensating,
 )
 from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Quadratic, SoftmaxRegression
@@ -40,6 +42,7 @@ __all__ = [
     "BoundRule",
     "Constant",
     "ConstantRate",
+    "Decaying",
     "DelayAdaptive",
     "DropOlderThan",
     "Empirical",
@@ -54,6 +57,7 @@ __all__ = [
     "Lomax",
     "Pareto",
     "PerLearner",
+    "PerUpdate",
     "Quadratic",
     "QuadraticRule",
     "Race",

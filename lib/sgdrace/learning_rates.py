@@ -1,12 +1,15 @@
-"""Learning rates that look at how stale a gradient is.
+"""Learning rates that look at the number of an update and at how stale its gradients are.
 
-Knows staleness and distances; nothing of losses or time. A schedule gives the step size of every gradient
-of an update; `train` applies w ← w - (1/K) Σ_l η_l g_l. A plain number is a constant learning rate.
+Knows updates, staleness and distances; nothing of losses or time. A schedule gives the step size of every
+gradient of an update; `train` applies w ← w - (1/K) Σ_l η_l g_l. A plain number is a constant learning rate,
+and a plain function of the number of an update a rate that changes from one to the next.
 """
 
+import inspect
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,24 +19,43 @@ from sgdrace._arguments import FloatArray, count, real, shown, store
 TINY = math.ulp(0.0)  # the smallest number above 0
 
 
+class Update(NamedTuple):
+    """What a schedule sees of update j, which makes w_{j+1} of w_j in every replica.
+
+    Where K differs between replicas, entries of gradients that do not exist hold staleness -1 and distance 0.
+
+    >>> Update(0, np.array([[3, -1]])).used
+    array([[ True, False]])
+    """
+
+    number: int  # j, from 0: the same at the same place of every run, whatever was trained before
+    staleness: NDArray[Any]  # (replicas, K)
+    distance_square: FloatArray | None = None  # (replicas, K) ||w_j - w_τ||², for schedules that need it
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which gradients exist, (replicas, K)."""
+        return np.asarray(self.staleness >= 0)
+
+
 @runtime_checkable
 class LearningRate(Protocol):
-    """What `train` asks of a schedule; write your own with these two names."""
+    """What `train` asks of a schedule; write your own with these two names.
+
+    A schedule keeps nothing from one update to the next: what it needs to know, the update tells. So the
+    same seed gives the same run again, however often the schedule was used before.
+    """
 
     @property
     def needs_distance(self) -> bool:
         """Whether `steps` reads the distance of the model from the ones the gradients were taken at."""
         ...
 
-    def steps(
-        self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
-    ) -> FloatArray | float:
+    def steps(self, update: Update) -> FloatArray | float:
         """Step sizes of at least 0 for the gradients of one update of each replica.
 
         One number for all of them, or an array (replicas, K), (replicas, 1) or (1, K). A plain list is
         refused: with as many replicas as gradients nobody could tell which of them it goes along.
-        `staleness` and `distance_square` are (replicas, K), the latter ||w_j - w_τ||² or None. Entries that
-        are not `used`, because K differs between replicas, hold staleness -1 and distance 0.
         """
         ...
 
@@ -42,7 +64,7 @@ class LearningRate(Protocol):
 class ConstantRate:
     """The same step whatever the staleness; a plain number means this.
 
-    >>> ConstantRate(0.1).steps(np.array([[3, 0]]), None, np.array([[True, True]]))
+    >>> ConstantRate(0.1).steps(Update(0, np.array([[3, 0]])))
     0.1
     """
 
@@ -52,11 +74,56 @@ class ConstantRate:
     def __post_init__(self) -> None:
         store(self, eta=real("eta", self.eta, above=0))
 
-    def steps(
-        self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
-    ) -> FloatArray | float:
+    def steps(self, update: Update) -> FloatArray | float:
         """The same number for all."""
         return self.eta
+
+
+@dataclass(frozen=True)
+class Decaying:
+    """η/(1 + j/after) at update j: the full step first, half of it after `after` updates, then ∝ 1/j.
+
+    Steps whose sum diverges while the sum of their squares does not: they wear the noise down without
+    stopping short, where a constant step stays on its floor.
+
+    >>> [Decaying(0.1, after=50).steps(Update(j, np.array([[0]]))) for j in (0, 50, 450)]
+    [0.1, 0.05, 0.01]
+    """
+
+    eta: float
+    after: float
+    needs_distance: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        store(self, eta=real("eta", self.eta, above=0), after=real("after", self.after, above=0))
+
+    def steps(self, update: Update) -> FloatArray | float:
+        """The same number for all gradients of the update."""
+        return self.eta / (1 + update.number / self.after)
+
+
+@dataclass(frozen=True)
+class PerUpdate:
+    """The step that a function of the number of the update gives; a plain function means this.
+
+    >>> PerUpdate(lambda j: 0.1 if j < 100 else 0.01).steps(Update(100, np.array([[0]])))
+    0.01
+    """
+
+    step: Callable[[int], Any]
+    needs_distance: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not (callable(self.step) and _takes_one(self.step)):
+            raise TypeError(
+                f"step must be a function of the number of an update alone, such as lambda j: 0.1 / (1 + j); "
+                f"got {shown(self.step)}."
+            )
+
+    def steps(self, update: Update) -> FloatArray | float:
+        """Whatever the function gives, in any shape that a schedule may give."""
+        given: FloatArray | float = self.step(update.number)
+        return given
 
 
 @dataclass(frozen=True)
@@ -67,7 +134,7 @@ class StalenessCompensating:
     distance 0 the step is eta_max. C has the unit of η||w||² and must fit the scale of the weights.
 
     >>> schedule = StalenessCompensating(C=0.001, eta_max=0.1)
-    >>> schedule.steps(np.array([[4], [0]]), np.array([[0.05], [0.0]]), np.array([[True], [True]]))
+    >>> schedule.steps(Update(9, np.array([[4], [0]]), np.array([[0.05], [0.0]])))
     array([[0.02],
            [0.1 ]])
     """
@@ -79,13 +146,11 @@ class StalenessCompensating:
     def __post_init__(self) -> None:
         store(self, C=real("C", self.C, above=0), eta_max=real("eta_max", self.eta_max, above=0))
 
-    def steps(
-        self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
-    ) -> FloatArray | float:
+    def steps(self, update: Update) -> FloatArray | float:
         """One step for the K gradients of an update, (replicas, 1)."""
-        if distance_square is None:
+        if update.distance_square is None:
             raise ValueError("StalenessCompensating needs the distances ||w_j - w_τ||²; got None.")
-        mean = distance_square.sum(axis=1, keepdims=True) / used.sum(axis=1, keepdims=True)
+        mean = update.distance_square.sum(axis=1, keepdims=True) / update.used.sum(axis=1, keepdims=True)
         # Written without C/0: below the distance C/eta_max, here never 0 itself, the step is eta_max.
         return np.asarray(self.eta_max / np.maximum(mean / max(self.C / self.eta_max, TINY), 1.0))
 
@@ -94,7 +159,7 @@ class StalenessCompensating:
 class InverseStaleness:
     """η/(s + 1) for a gradient of staleness s, each gradient of an update by its own.
 
-    >>> InverseStaleness(0.6).steps(np.array([[0, 2]]), None, np.array([[True, True]]))
+    >>> InverseStaleness(0.6).steps(Update(5, np.array([[0, 2]])))
     array([[0.6, 0.2]])
     """
 
@@ -104,11 +169,9 @@ class InverseStaleness:
     def __post_init__(self) -> None:
         store(self, eta=real("eta", self.eta, above=0))
 
-    def steps(
-        self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
-    ) -> FloatArray | float:
+    def steps(self, update: Update) -> FloatArray | float:
         """A step for each gradient, (replicas, K)."""
-        return np.asarray(self.eta / (np.maximum(staleness, 0) + 1.0))
+        return np.asarray(self.eta / (np.maximum(update.staleness, 0) + 1.0))
 
 
 @dataclass(frozen=True)
@@ -120,7 +183,7 @@ class DelayAdaptive:
     staleness of async SGD is P - 1, so the usual gradient keeps its full step and only stragglers are damped.
     With K > 1 each gradient is damped by its own staleness, and the threshold that matches is about P/K.
 
-    >>> DelayAdaptive(eta=0.1, threshold=8).steps(np.array([[7], [16]]), None, np.array([[True], [True]]))
+    >>> DelayAdaptive(eta=0.1, threshold=8).steps(Update(20, np.array([[7], [16]])))
     array([[0.1 ],
            [0.05]])
     """
@@ -133,11 +196,9 @@ class DelayAdaptive:
         store(self, eta=real("eta", self.eta, above=0))
         store(self, threshold=real("threshold", self.threshold, above=0))
 
-    def steps(
-        self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
-    ) -> FloatArray | float:
+    def steps(self, update: Update) -> FloatArray | float:
         """A step for each gradient, (replicas, K)."""
-        return np.asarray(self.eta * (self.threshold / np.maximum(staleness, self.threshold)))
+        return np.asarray(self.eta * (self.threshold / np.maximum(update.staleness, self.threshold)))
 
 
 @dataclass(frozen=True)
@@ -149,7 +210,7 @@ class DropOlderThan:
     there an ignored one makes no new version, but here the race, which never looks at weights, has counted
     it as an update.
 
-    >>> DropOlderThan(eta=0.1, limit=4).steps(np.array([[4, 5]]), None, np.array([[True, True]]))
+    >>> DropOlderThan(eta=0.1, limit=4).steps(Update(9, np.array([[4, 5]])))
     array([[0.1, 0. ]])
     """
 
@@ -160,15 +221,13 @@ class DropOlderThan:
     def __post_init__(self) -> None:
         store(self, eta=real("eta", self.eta, above=0), limit=count("limit", self.limit, minimum=0))
 
-    def steps(
-        self, staleness: NDArray[Any], distance_square: FloatArray | None, used: NDArray[np.bool_]
-    ) -> FloatArray | float:
+    def steps(self, update: Update) -> FloatArray | float:
         """A step for each gradient, (replicas, K)."""
-        return np.where(staleness <= self.limit, self.eta, 0.0)
+        return np.where(update.staleness <= self.limit, self.eta, 0.0)
 
 
 def as_learning_rate(learning_rate: Any) -> LearningRate:
-    """A schedule, or a number taken as a constant one.
+    """A schedule, a number taken as a constant one, or a function of the number of the update.
 
     >>> as_learning_rate(0.1)
     ConstantRate(eta=0.1)
@@ -179,11 +238,13 @@ def as_learning_rate(learning_rate: Any) -> LearningRate:
     if isinstance(learning_rate, LearningRate) and callable(learning_rate.steps):
         return learning_rate
     try:
+        if callable(learning_rate):
+            return PerUpdate(learning_rate)
         return ConstantRate(real("learning_rate", learning_rate, above=0))
     except TypeError:
         raise TypeError(
-            f"learning_rate must be a number above 0 or a schedule such as StalenessCompensating; "
-            f"got {shown(learning_rate)}."
+            f"learning_rate must be a number above 0, a function of the number of an update or a schedule "
+            f"such as StalenessCompensating; got {shown(learning_rate)}."
         ) from None
 
 
@@ -209,6 +270,17 @@ def checked_steps(schedule: LearningRate, steps: Any, used: NDArray[np.bool_]) -
         f"steps must be finite numbers of at least 0, one or an array of shape ({replicas}, {K}), "
         f"({replicas}, 1) or (1, {K}); {type(schedule).__name__} gave {_described(steps)}."
     )
+
+
+def _takes_one(function: Any) -> bool:
+    """Whether a function can be called with one number."""
+    try:
+        inspect.signature(function).bind(0)
+    except TypeError:
+        return False
+    except ValueError:  # some functions written in C do not tell
+        return True
+    return True
 
 
 def _fits(shape: tuple[int, ...], replicas: int, K: int) -> bool:

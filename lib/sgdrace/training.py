@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 
 from sgdrace import _memory
 from sgdrace._arguments import FloatArray, Seed, count, reals, seed_sequence, shown
-from sgdrace.learning_rates import ConstantRate, LearningRate, as_learning_rate, checked_steps
+from sgdrace.learning_rates import ConstantRate, LearningRate, Update, as_learning_rate, checked_steps
 from sgdrace.problems import Problem, Workspace, as_problem
 from sgdrace.race import Race
 
@@ -227,7 +227,7 @@ class Replay:
     def _steps(
         self, staleness: NDArray[Any], distance: FloatArray | None, used: NDArray[np.bool_]
     ) -> FloatArray | float:
-        steps = self.learning_rate.steps(staleness, distance, used)
+        steps = self.learning_rate.steps(Update(self.version, staleness, distance))
         return steps if self.constant else checked_steps(self.learning_rate, steps, used)
 
     def loss(self, which: Any = slice(None)) -> FloatArray:
