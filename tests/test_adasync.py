@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sgdrace.adasync import BoundRule, QuadraticRule, SqrtRule, train_adaptively
+from sgdrace.adasync import BoundRule, Progress, QuadraticRule, SqrtRule, train_adaptively
 from sgdrace.delays import Constant, Empirical, Exponential, Lomax, PerLearner
-from sgdrace.learning_rates import StalenessCompensating
+from sgdrace.learning_rates import ConstantRate, StalenessCompensating
 from sgdrace.problems import MLP, LogisticRegression, Quadratic
 from sgdrace.race import Race
 from sgdrace.stepped_race import SteppedRace
@@ -19,40 +19,48 @@ LOGISTIC = LogisticRegression.synthetic(rows=64, dimension=3, m=8, l2=0.01)
 
 def always(K):
     """A rule that never changes its mind."""
-    return lambda excess, first: np.full(excess.shape, float(K))
+    return lambda progress: np.full(progress.excess.shape, float(K))
+
+
+def at(excess, first=1.0):
+    """The progress of replicas that have come down to these losses."""
+    excess = np.array(excess)
+    return Progress(
+        excess, first, np.ones(excess.shape), np.full(excess.shape, 9), np.ones(excess.shape, int)
+    )
 
 
 # --- rules
 
 
 def test_rules_give_the_check_values():
-    ten_times_lower = np.array([0.1])
-    assert SqrtRule(2)(ten_times_lower, 1.0) == pytest.approx([6.32456], rel=1e-6)
-    assert QuadraticRule(2, 16)(ten_times_lower, 1.0) == pytest.approx([5.48194], rel=1e-6)
+    ten_times_lower = at([0.1])
+    assert SqrtRule(2)(ten_times_lower) == pytest.approx([6.32456], rel=1e-6)
+    assert QuadraticRule(2, 16)(ten_times_lower) == pytest.approx([5.48194], rel=1e-6)
 
 
 @pytest.mark.parametrize("rule", [SqrtRule(3), QuadraticRule(3, 16)])
 def test_rules_start_at_K_0_and_grow_as_the_loss_falls(rule):
-    K = rule(np.array([5.0, 1.0, 0.1, 1e-3]), 5.0)
+    K = rule(at([5.0, 1.0, 0.1, 1e-3], 5.0))
     assert K[0] == pytest.approx(3)
     assert (np.diff(K) > 0).all()
 
 
 def test_the_quadratic_rule_solves_its_equation_and_stays_below_P():
     rule, F = QuadraticRule(2, 16), np.geomspace(1e-12, 1e3, 40)
-    K = rule(F, 10.0)
+    K = rule(at(F, 10.0))
     B = 2**2 / (16 - 2) * 10 / F
     assert pytest.approx(B, rel=1e-3) == K**2 / (16 - K)
     assert (K < 16).all()
-    assert rule(np.array([1e-300]), 1.0) == pytest.approx([16])
+    assert rule(at([1e-300])) == pytest.approx([16])
 
 
 def test_the_bound_rule_is_the_rounded_optimum_of_the_bound():
     # With E[T] = K/P the optimum is sqrt(L η² σ² P t/(2 m F)) = sqrt(10/F).
     rule = BoundRule(np.arange(1, 65) / 16, eta=0.05, L=1.0, sigma2=20.0, m=2, interval=50.0)
     F = np.array([10.0, 1.0, 0.1, 0.01])
-    assert rule(F, 1.0) == pytest.approx(np.sqrt(10 / F), abs=1)
-    assert rule(np.array([1e300, 1e-300]), 1.0).tolist() == [1, 64]
+    assert rule(at(F)) == pytest.approx(np.sqrt(10 / F), abs=1)
+    assert rule(at([1e300, 1e-300])).tolist() == [1, 64]
 
 
 def test_a_rule_keeps_a_copy_of_its_table():
@@ -70,7 +78,7 @@ def test_any_real_number_will_do_for_a_parameter(number):
     plain = BoundRule([0.5, 1.0, 2.0], eta=0.5, L=0.5, sigma2=0.5, m=2, interval=0.5)
     F = np.geomspace(1e-3, 1e3, 7)
     assert repr(rule) == repr(plain)
-    assert (rule(F, 1.0) == plain(F, 1.0)).all()
+    assert (rule(at(F)) == plain(at(F))).all()
     assert repr(QuadraticRule(np.array(2), np.int8(16))) == "QuadraticRule(K_0=2, P=16)"
     assert repr(SqrtRule(np.array(2))) == "SqrtRule(K_0=2)"
     setting = (Quadratic(), "K-sync", 4, Constant(), SqrtRule(1))
@@ -108,8 +116,8 @@ def test_wrong_rules_are_refused_in_one_sentence(make, error, message):
 @pytest.mark.parametrize("variant", ["K-sync", "K-batch-sync", "K-async", "K-batch-async"])
 @pytest.mark.parametrize("delay", [Exponential(), Lomax()])
 def test_a_run_with_changing_K_is_the_training_of_its_own_race(variant, delay):
-    def rule(excess, first):
-        return 1 + 5 * np.sin(1e4 * excess) ** 2  # wildly different K for every replica
+    def rule(progress):
+        return 1 + 5 * np.sin(1e4 * progress.excess) ** 2  # wildly different K for every replica
 
     arguments = {"learning_rate": StalenessCompensating(0.1, 0.2), "replicas": 3, "seed": 4}
     run = train_adaptively(
@@ -133,14 +141,59 @@ def test_a_run_with_changing_K_is_the_training_of_its_own_race(variant, delay):
 def test_K_changes_only_at_multiples_of_the_interval():
     seen = []
 
-    def rule(excess, first):
-        seen.append(excess[0])
-        return np.full(excess.shape, float(len(seen)))
+    def rule(progress):
+        seen.append(progress.excess[0])
+        return np.full(progress.excess.shape, float(len(seen)))
 
     problem = Quadratic(sigma2=0.0)
     run = train_adaptively(problem, "K-sync", 8, Constant(1.0), rule, 0.5, interval=3.0, updates=8)
     assert run.K[0].tolist() == [1, 1, 1, 2, 2, 2, 3, 3]
     assert seen == run.loss[0, [0, 3, 6]].tolist()
+
+
+def test_a_rule_may_go_by_time_by_updates_or_by_the_K_before():
+    setting = {"interval": 2.0, "updates": 8, "replicas": 2}
+    by_time, by_updates, by_K = (
+        train_adaptively(Quadratic(), "K-sync", 8, Constant(1.0), rule, **setting).K.tolist()
+        for rule in (
+            lambda progress: 1 + progress.time,
+            lambda progress: 1 + progress.updates,
+            lambda progress: 2 * progress.K,
+        )
+    )
+    assert by_time == by_updates == [[1, 1, 3, 3, 5, 5, 7, 7]] * 2
+    assert by_K == [[2, 2, 4, 4, 8, 8, 8, 8]] * 2
+
+
+def test_a_rule_is_told_of_the_replicas_that_choose_and_no_others():
+    seen = []
+
+    def rule(progress):
+        seen.append(progress)
+        return 1 + progress.time // 2
+
+    run = train_adaptively(
+        LOGISTIC, "K-async", 4, Exponential(), rule, interval=1.0, updates=60, replicas=3, gradients=True
+    )
+    start = np.concatenate([np.zeros((3, 1)), run.time[:, 1:]], axis=1)
+    for progress in seen:
+        (j,) = set(progress.updates.tolist())
+        who = [0, 1, 2] if j == 0 else [int(np.flatnonzero(start[:, j] == t)[0]) for t in progress.time]
+        excess = run.loss[who, j] - LOGISTIC.minimum
+        assert progress.excess == pytest.approx(excess, rel=1e-12)
+        assert progress.first == run.loss[0, 0] - LOGISTIC.minimum
+        assert progress.time.tolist() == start[who, j].tolist()
+        assert progress.K.tolist() == ([1, 1, 1] if j == 0 else run.K[who, j - 1].tolist())
+    assert {len(progress.time) for progress in seen} >= {1, 3}
+
+
+def test_an_adaptive_run_remembers_what_was_trained_how():
+    run = train_adaptively(LOGISTIC, "K-sync", 4, Exponential(2.0), SqrtRule(1), 0.3, updates=5)
+    assert run.problem is LOGISTIC and run.learning_rate == ConstantRate(0.3)
+    assert (run.variant, run.P, run.law) == ("K-sync", 4, Exponential(2.0))
+    assert repr(run).startswith("Training(K-sync, P=4, K=varying: 1 replicas, 5 updates, mean final loss")
+    with pytest.raises(ValueError, match="read-only"):
+        run.K[0, 0] = 2
 
 
 def test_each_replica_has_its_own_clock():
@@ -157,9 +210,9 @@ def test_each_replica_has_its_own_clock():
 def test_the_rule_sees_the_loss_above_the_minimum():
     seen = []
 
-    def rule(excess, first):
-        seen.append((excess[0], first))
-        return np.ones(excess.shape)
+    def rule(progress):
+        seen.append((progress.excess[0], progress.first))
+        return np.ones(progress.excess.shape)
 
     for minimum, expected in ((None, LOGISTIC.minimum), (0.25, 0.25)):
         seen.clear()
@@ -238,7 +291,13 @@ def test_an_interval_too_small_to_count_lets_K_follow_the_loss_at_every_update()
 
 def test_K_may_be_a_list_of_numbers():
     run = train_adaptively(
-        Quadratic(), "K-sync", 4, Constant(), lambda excess, first: [2] * excess.size, updates=2, replicas=3
+        Quadratic(),
+        "K-sync",
+        4,
+        Constant(),
+        lambda progress: [2] * progress.excess.size,
+        updates=2,
+        replicas=3,
     )
     assert (run.K == 2).all()
 
@@ -249,7 +308,7 @@ def test_K_may_be_a_list_of_numbers():
 )
 def test_a_rule_must_give_a_number_for_each_replica(asked):
     with pytest.raises(ValueError, match=r"rule must give a number for each of 1 replicas; got .*\.$"):
-        train_adaptively(Quadratic(), "K-sync", 4, Constant(), lambda excess, first: asked, updates=2)
+        train_adaptively(Quadratic(), "K-sync", 4, Constant(), lambda progress: asked, updates=2)
 
 
 @pytest.mark.parametrize(
@@ -352,12 +411,12 @@ def test_fixed_K_of_1_is_better_at_first_and_worse_in_the_end():
         ({"rule": 3}, TypeError, "rule must be a rule for K .* got 3"),
         ({"rule": SqrtRule}, TypeError, "rule must be a rule for K"),
         (
-            {"rule": lambda excess, first: np.array([1.0, 2.0])},
+            {"rule": lambda progress: np.array([1.0, 2.0])},
             ValueError,
             "rule must give a number for each",
         ),
         (
-            {"rule": lambda excess, first: excess * np.nan},
+            {"rule": lambda progress: progress.excess * np.nan},
             ValueError,
             "rule must give a number for each of 1",
         ),

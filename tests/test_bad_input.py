@@ -328,7 +328,7 @@ TRAINING = [
     (lambda: adaptive(interval=0), ValueError, "interval must be"),
     (lambda: adaptive(rule=3), TypeError, "rule"),
     (
-        lambda: adaptive(rule=lambda excess, first: None),
+        lambda: adaptive(rule=lambda progress: None),
         ValueError,
         "number for each of 1 replicas; got None",
     ),
@@ -379,6 +379,22 @@ TRAINING = [
     (lambda: SteppedRace("K-sync", 4, Exponential()).update(True), TypeError, "K must be a whole number"),
     (lambda: SteppedRace("K-sync", 4, Exponential()).update([]), TypeError, "K must be a whole number"),
     (lambda: SteppedRace("K-sync", 4, Exponential()).update([1, 1]), TypeError, "one for each of 1 replicas"),
+    (lambda: training().band([1e9]), ValueError, "times must be .* when the first replica ends"),
+    (lambda: training().band([0.0], low=-0.1), ValueError, "low must be between 0 and 1; got -0.1"),
+    (lambda: training().band([0.0], high=2), ValueError, "high must be between 0.1 and 1; got 2"),
+    (
+        lambda: training().band([0.0], low=0.6, high=0.5),
+        ValueError,
+        "high must be between 0.6 and 1; got 0.5",
+    ),
+    (lambda: training().time_to_reach("low"), TypeError, "loss must be a number; got 'low'"),
+    (lambda: training().time_to_reach(math.nan), ValueError, "loss must be a finite number; got nan"),
+    (lambda: training(learning_rate=lambda j: -0.1), ValueError, "steps must be .* PerUpdate gave -0.1"),
+    (
+        lambda: training(learning_rate=lambda: 0.1),
+        TypeError,
+        "learning_rate must be .* a function of the number",
+    ),
 ]
 
 THEORY = [

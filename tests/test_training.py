@@ -348,7 +348,7 @@ def test_when_all_have_diverged_the_rest_of_the_race_still_has_records():
     assert run.loss.shape == (2, 4)
     assert run.rate.shape == (2, 3000)
     assert run.rate[:, -1].tolist() == [0, 0]
-    assert repr(run) == "Training(2 replicas, 3000 updates, 2 diverged)"
+    assert repr(run) == "Training(K-async, P=8, K=1: 2 replicas, 3000 updates, 2 diverged)"
 
 
 def test_a_loss_that_overflows_counts_as_divergence():
@@ -364,7 +364,7 @@ def test_a_loss_that_overflows_counts_as_divergence():
 
 def test_the_repr_is_short():
     run = train(Quadratic(sigma2=0.0), race_of(np.zeros((2, 5, 1))), 0.5)
-    assert repr(run) == "Training(2 replicas, 5 updates, mean final loss 0.000488)"
+    assert repr(run) == "Training(K-async, P=8, K=1: 2 replicas, 5 updates, mean final loss 0.000488)"
     assert isinstance(run, Training)
 
 
@@ -407,6 +407,199 @@ print("begins", flush=True)
 {run}
 """
     assert interrupt(code) == "KeyboardInterrupt"
+
+
+# --- what a run remembers and tells
+
+
+def test_a_run_remembers_what_was_trained_how():
+    race = simulate("K-batch-async", 4, 6, Exponential(), updates=5, seed=0)
+    problem, schedule = PROBLEMS["softmax"], InverseStaleness(0.1)
+    run = train(problem, race, schedule)
+    assert run.problem is problem and run.learning_rate is schedule
+    assert (run.variant, run.P, run.K) == ("K-batch-async", 4, 6)
+    assert run.law == getattr(race, "law", None)
+    assert train(problem, race, 0.3).learning_rate == ConstantRate(0.3)
+
+
+def test_the_arrays_of_a_run_cannot_be_written_to_and_are_its_own():
+    K = np.array([[1, 2], [2, 1]])
+    staleness = np.zeros((2, 2, 2), int)
+    staleness[np.arange(2) >= K[:, :, None]] = -1
+    run = train(Quadratic(), race_of(staleness, K), StalenessCompensating(1.0, 0.1), gradients=True)
+    arrays = {name: value for name, value in vars(run).items() if isinstance(value, np.ndarray)}
+    assert len(arrays) == 10
+    for array in (*arrays.values(), *vars(run.band([0.0])).values()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    K[:] = 7
+    assert run.K.max() == 2
+    given = np.zeros((2, 3))
+    copied = dataclasses.replace(run, loss=given)
+    given[:] = 1
+    assert (copied.loss == 0).all()
+
+
+def test_runs_are_equal_if_everything_in_them_is():
+    race, other = (simulate("K-async", 4, 2, Exponential(), updates=5, seed=seed) for seed in (0, 1))
+    run = train(Quadratic(), race, InverseStaleness(0.1), seed=0)
+    assert run == train(Quadratic(), race, InverseStaleness(0.1), seed=0)
+    different = [
+        train(Quadratic(), race, InverseStaleness(0.1), seed=1),
+        train(Quadratic(), race, InverseStaleness(0.2), seed=0),
+        train(Quadratic(), other, InverseStaleness(0.1), seed=0),
+        train(Quadratic(sigma2=2.0), race, InverseStaleness(0.1), seed=0),
+        train(Quadratic(), race, InverseStaleness(0.1), seed=0, gradients=True),
+        dataclasses.replace(run, P=5),
+        dataclasses.replace(run, K=np.full((1, 5), 2)),
+        "a run",
+    ]
+    assert not any(run == each or each == run for each in different)
+    assert run.band([0.0]) == run.band([0.0]) != run.band([0.1])
+    diverged = train(Quadratic(), race, 1e200)
+    assert diverged == train(Quadratic(), race, 1e200)
+
+
+FINE_RUN = train(Quadratic(), FINE, InverseStaleness(0.1), gradients=True)  # 4 records of 1 replica
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"variant": "K-zync"}, ValueError, "variant 'K-zync' is unknown; did you mean K-sync"),
+        ({"P": 0}, ValueError, "P must be at least 1; got 0"),
+        ({"K": 5}, ValueError, "K must be between 1 and P = 4; got 5"),
+        ({"K": np.full((1, 3), 5)}, ValueError, "K must be between 1 and P = 4; got 5"),
+        ({"K": np.array([[1, 0, 1]])}, ValueError, "K must be at least 1; got 0"),
+        ({"K": np.ones((1, 2), int)}, ValueError, "K must be an array of 1 x 3 whole numbers; got an array"),
+        ({"problem": 3}, TypeError, "problem must be a Problem"),
+        ({"learning_rate": "fast"}, TypeError, "learning_rate must be a number"),
+        ({"updates": np.array([0, 2, 1, 3])}, ValueError, "updates must grow from 0, one number for each"),
+        ({"updates": np.array([1, 2, 3, 4])}, ValueError, "updates must grow from 0"),
+        ({"updates": np.arange(4.0)}, ValueError, "updates must be an array of any number whole numbers"),
+        ({"updates": np.arange(0)}, ValueError, "updates must be an array of any number whole numbers"),
+        ({"time": np.zeros(4)}, ValueError, r"time must be an array of any number x 4 .* shape \(4,\)"),
+        ({"time": [[0.0, 2.0, 1.0, 3.0]]}, ValueError, "time must be finite, at least 0 and never fall"),
+        ({"time": [[-1.0, 0.0, 1.0, 3.0]]}, ValueError, "time must be finite, at least 0 and never fall"),
+        ({"time": [[0.0, 1.0, 2.0, np.inf]]}, ValueError, "time must be finite, at least 0 and never fall"),
+        (
+            {"loss": np.full((1, 4), np.nan)},
+            ValueError,
+            "loss must be an array of 1 x 4 numbers, none .* NaN",
+        ),
+        ({"loss": "low"}, ValueError, "loss must be an array of 1 x 4 numbers, none of them NaN; got 'low'"),
+        ({"weights": np.zeros((1, 2))}, ValueError, "weights must be an array of 1 x 1 numbers"),
+        ({"diverged": np.zeros(1)}, ValueError, "diverged must be an array of 1 whole numbers"),
+        ({"rate": np.zeros((1, 4))}, ValueError, "rate must be an array of 1 x 3 numbers"),
+        ({"gradient_square": np.zeros((1, 4))}, ValueError, "gradient_square must be an array of 1 x 3"),
+    ],
+)
+def test_a_run_that_contradicts_itself_is_refused_in_one_sentence(change, error, message):
+    with pytest.raises(error, match=message) as caught:
+        dataclasses.replace(FINE_RUN, **change)
+    assert str(caught.value)[-1] in ".?" and "\n" not in str(caught.value)
+
+
+def test_a_band_is_the_mean_and_the_quantiles_over_replicas():
+    race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=200, replicas=40, seed=0)
+    run = train(Quadratic(start=3.0), race, 0.2, every=1)
+    times = np.linspace(0, run.end, 7)
+    losses, band = run.at(times), run.band(times)
+    assert (band.times == times).all()
+    assert band.mean == pytest.approx(losses.mean(axis=0))
+    assert (band.low == np.quantile(losses, 0.1, axis=0)).all()
+    assert (band.high == np.quantile(losses, 0.9, axis=0)).all()
+    wide = run.band(times, low=0, high=1)
+    assert (wide.low == losses.min(axis=0)).all() and (wide.high == losses.max(axis=0)).all()
+
+
+def test_a_diverged_replica_counts_as_infinite_in_a_band():
+    # 11 replicas, so that the 10 % and 90 % quantiles are losses of single replicas; one or two diverge.
+    for lost, high_is_finite in ((1, True), (2, False)):
+        loss = np.tile([1.0, 0.5], (11, 1)) * np.arange(1, 12)[:, None]
+        loss[:lost, 1] = np.inf
+        run = dataclasses.replace(
+            train(Quadratic(), race_of(np.zeros((11, 1, 1)))), loss=loss, diverged=np.full(11, -1)
+        )
+        band = run.band([0.0, 1.0])
+        assert band.mean.tolist() == [6.0, np.inf]
+        assert band.low.tolist() == [2.0, 0.5 * (2 + lost)]
+        assert band.high.tolist() == [10.0, 5.5 if high_is_finite else np.inf]
+        assert run.band([1.0], high=0.85).high.tolist() == [5.25 if high_is_finite else np.inf]
+        assert run.band([1.0], high=1).high.tolist() == [np.inf]
+
+
+def test_a_loss_is_reached_at_its_first_record_and_never_if_no_record_is_that_low():
+    race = race_of(np.zeros((2, 4, 1)), time=[[1.0, 2.0, 3.0, 4.0], [0.5, 0.5, 4.0, 9.0]])
+    run = train(Quadratic(sigma2=0.0), race, 0.5, every=1)  # losses 0.5 · 0.25^j
+    assert run.time_to_reach(0.5).tolist() == [0, 0]
+    assert run.time_to_reach(0.125).tolist() == [1, 0.5]
+    assert run.time_to_reach(0.03).tolist() == [3, 4]
+    assert run.time_to_reach(0.0).tolist() == [np.inf, np.inf]
+    seldom = train(Quadratic(sigma2=0.0), race, 0.5, every=3)
+    assert seldom.time_to_reach(0.125).tolist() == [3, 4]
+    up_again = dataclasses.replace(run, loss=np.array([[3.0, 1.0, 2.0, 0.5, np.inf], [1.0] * 5]))
+    assert up_again.time_to_reach(1.5).tolist() == [1, 0]
+    assert up_again.time_to_reach(0.5).tolist() == [3, np.inf]
+
+
+def test_columns_are_equally_long_and_hold_every_record():
+    race = simulate("K-async", P=4, K=2, delay=Exponential(), updates=6, replicas=3, seed=0)
+    run = train(PROBLEMS["logistic"], race, every=2, gradients=True)
+    columns = run.to_columns()
+    assert list(columns) == ["replica", "updates", "time", "loss", "gradient_square", "gradient_gap_square"]
+    assert {column.shape for column in columns.values()} == {(12,)}
+    at = (columns["replica"] == 1) & (columns["updates"] == 4)
+    assert columns["loss"][at] == run.loss[1, 2] and columns["time"][at] == run.time[1, 2]
+    assert columns["gradient_square"][at] == run.gradient_square[1, 2]
+    assert (np.isnan(columns["gradient_gap_square"]) == (columns["updates"] == 6)).all()
+    columns["loss"][:] = 0  # a table is its owner's
+    assert run.loss.all()
+
+
+@pytest.mark.parametrize(
+    "rate", [0.1, StalenessCompensating(0.01, 0.3), Decaying(0.1, 3.0), DropOlderThan(0.2, limit=2)]
+)
+def test_a_saved_run_is_loaded_as_it_was(rate, tmp_path):
+    race = simulate("K-async", P=4, K=2, delay=Exponential(), updates=6, replicas=3, seed=0)
+    run = train(PROBLEMS["quadratic"], race, rate, gradients=True)
+    run.save(tmp_path / "run")  # without an ending that NumPy would add
+    assert Training.load(tmp_path / "run") == run
+    varying = dataclasses.replace(run, K=np.full((3, 6), 2), law=Exponential(2.0))
+    varying.save(tmp_path / "run")
+    assert Training.load(str(tmp_path / "run")) == varying != run
+
+
+def test_what_is_more_than_a_few_numbers_is_not_loaded_but_can_be_put_back(tmp_path):
+    class Own:
+        def sample(self, rng, size):
+            return np.ones(size)
+
+    parts = {"problem": PROBLEMS["mlp"], "law": Own()}
+    run = dataclasses.replace(train(PROBLEMS["mlp"], FINE, lambda j: 0.1), **parts)
+    run.save(tmp_path / "run.npz")
+    loaded = Training.load(tmp_path / "run.npz")
+    assert (loaded.problem, loaded.law, loaded.learning_rate) == (None, None, None)
+    assert (loaded.loss == run.loss).all() and loaded != run
+    assert dataclasses.replace(loaded, **parts, learning_rate=run.learning_rate) == run
+
+
+def test_a_file_that_holds_no_run_is_refused_in_one_sentence(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    np.savez(tmp_path / "other.npz", loss=np.ones(3))
+    np.savez(tmp_path / "race.npz", about=np.array('{"format": "a race"}'))
+    np.save(tmp_path / "array.npy", np.ones(3))
+    np.save(tmp_path / "pickle.npy", np.array([{}]), allow_pickle=True)
+    path.write_text("loss 0.1")
+    for name in ("other.npz", "race.npz", "array.npy", "pickle.npy", "file"):
+        with pytest.raises(ValueError, match=r"^path must be a file that Training.save wrote; got .*\.$"):
+            Training.load(tmp_path / name)
+    FINE_RUN.save(path)
+    monkeypatch.setattr("sgdrace.training.VERSION", 2)
+    with pytest.raises(ValueError, match=r"^path must be a file of version 2, .* is of version 1"):
+        Training.load(path)
+    with pytest.raises(FileNotFoundError):
+        Training.load(tmp_path / "nothing")
 
 
 # --- problems of one's own

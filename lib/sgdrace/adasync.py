@@ -1,14 +1,14 @@
 """How many gradients to wait for, changed during the run: AdaSync.
 
-Knows rules that turn a loss into K, and runs race and training in turns, because here the race does look
-at the loss. Early, when the loss is large, a small K makes many quick updates; later a large K averages
-noise.
+Knows rules that turn the progress of a run into K, and runs race and training in turns, because here the
+race does look at the loss. Early, when the loss is large, a small K makes many quick updates; later a large K
+averages noise.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from sgdrace._arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, store
 from sgdrace.delays import Law, PerLearner
-from sgdrace.learning_rates import LearningRate, as_learning_rate
+from sgdrace.learning_rates import LearningRate, as_learning_rate, takes_one
 from sgdrace.problems import Problem, as_problem
 from sgdrace.stepped_race import SteppedRace
 from sgdrace.theory.adasync import adasync_K, quadratic_rule, square_root_rule, whole_K
@@ -28,12 +28,26 @@ from sgdrace.variants import variant_P_K
 STANDSTILL = 20_000
 
 
+class Progress(NamedTuple):
+    """How far some replicas have come when K is chosen for them."""
+
+    excess: FloatArray  # (replicas,) F(w) - F* now, above 0
+    first: float  # F(w_0) - F*
+    time: FloatArray  # (replicas,) the wallclock
+    updates: NDArray[np.int64]  # (replicas,) made so far
+    K: NDArray[np.int64]  # (replicas,) up to now; 1 at the first choice
+
+
 @runtime_checkable
 class Rule(Protocol):
-    """What `train_adaptively` asks of a rule: a function of two losses will do."""
+    """What `train_adaptively` asks of a rule: a function of the progress of a run.
 
-    def __call__(self, excess: FloatArray, first: float, /) -> FloatArray:
-        """K as real numbers (replicas,), from F(w) - F* now (replicas,), above 0, and at the start."""
+    A rule keeps nothing from one choice to the next: what it needs to know, the progress tells. With
+    `lambda progress: 1 + progress.time // 50` K grows by one every 50 units of time.
+    """
+
+    def __call__(self, progress: Progress, /) -> ArrayLike:
+        """K as real numbers (replicas,)."""
         ...
 
 
@@ -43,7 +57,8 @@ class SqrtRule:
 
     These are K-batch-async under any law and K-batch-sync under the exponential law.
 
-    >>> SqrtRule(K_0=2)(np.array([100.0, 10.0]), 100.0).round(5)
+    >>> progress = Progress(np.array([100.0, 10.0]), first=100.0, time=[5.0, 5.1], updates=[9, 9], K=[2, 2])
+    >>> SqrtRule(K_0=2)(progress).round(5)
     array([2.     , 6.32456])
     """
 
@@ -53,8 +68,8 @@ class SqrtRule:
         store(self, K_0=count("K_0", self.K_0))
         real("K_0", self.K_0)  # not beyond the range of floats
 
-    def __call__(self, excess: FloatArray, first: float) -> FloatArray:
-        return np.asarray(square_root_rule(self.K_0, first, excess))
+    def __call__(self, progress: Progress) -> FloatArray:
+        return np.asarray(square_root_rule(self.K_0, progress.first, progress.excess))
 
 
 @dataclass(frozen=True)
@@ -63,7 +78,8 @@ class QuadraticRule:
 
     Also for K-async under the exponential law, if one ignores that γ' depends on K.
 
-    >>> QuadraticRule(K_0=2, P=16)(np.array([100.0, 10.0]), 100.0).round(5)
+    >>> progress = Progress(np.array([100.0, 10.0]), first=100.0, time=[5.0, 5.1], updates=[9, 9], K=[2, 2])
+    >>> QuadraticRule(K_0=2, P=16)(progress).round(5)
     array([2.     , 5.48194])
     """
 
@@ -75,8 +91,8 @@ class QuadraticRule:
         store(self, K_0=count("K_0", self.K_0, maximum=self.P - 1))
         real("P", self.P)
 
-    def __call__(self, excess: FloatArray, first: float) -> FloatArray:
-        return np.asarray(quadratic_rule(self.K_0, first, excess, self.P))
+    def __call__(self, progress: Progress) -> FloatArray:
+        return np.asarray(quadratic_rule(self.K_0, progress.first, progress.excess, self.P))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +103,7 @@ class BoundRule:
     time between two choices of K.
 
     >>> rule = BoundRule([K / 16 for K in range(1, 17)], eta=0.05, L=1.0, sigma2=10.0, m=1, interval=50.0)
-    >>> rule(np.array([1.0, 0.1]), 1.0)
+    >>> rule(Progress(excess=np.array([1.0, 0.1]), first=1.0, time=[5.0, 5.1], updates=[9, 9], K=[2, 2]))
     array([ 3., 10.])
     """
 
@@ -107,9 +123,9 @@ class BoundRule:
         store(self, sigma2=real("sigma2", self.sigma2, above=0, closed=True), m=count("m", self.m))
         real("m", self.m)
 
-    def __call__(self, excess: FloatArray, first: float) -> FloatArray:
+    def __call__(self, progress: Progress) -> FloatArray:
         constants = {"time": self.interval, "eta": self.eta, "L": self.L, "sigma2": self.sigma2, "m": self.m}
-        return np.array([float(adasync_K(self.runtime, F=F, **constants)) for F in excess.tolist()])
+        return np.array([float(adasync_K(self.runtime, F=F, **constants)) for F in progress.excess.tolist()])
 
 
 def train_adaptively(
@@ -132,9 +148,10 @@ def train_adaptively(
 ) -> Training:
     """Run SGD with a K that a rule chooses anew, for each replica, every `interval` of wallclock time.
 
-    The rule sees F(w) - F*: the full loss of the current weights above the problem's minimum, or above
-    `minimum` if given. Its answer is rounded and clipped to 1..K_max, by default P; batch variants allow
-    more. The run ends after so many `updates`, or when every replica has reached the time `until`.
+    The rule sees the `Progress` of each replica: the time, the number of updates, and F(w) - F*, the full
+    loss of the current weights above the problem's minimum, or above `minimum` if given. Its answer is
+    rounded and clipped to 1..K_max, by default P; batch variants allow more. The run ends after so many
+    `updates`, or when every replica has reached the time `until`.
 
     >>> from sgdrace.delays import Exponential
     >>> from sgdrace.problems import Quadratic
@@ -172,7 +189,7 @@ def train_adaptively(
             )
         due = time >= next_choice
         if due.any():
-            K[due] = choose(replay.loss(due))
+            K[due] = choose(replay.loss(due), time[due], j, K[due])
             next_choice[due] = _after(time[due], interval)
         history.append(K.copy())
         step = race.update(K)
@@ -185,7 +202,7 @@ def train_adaptively(
             moved = j
         time = step.time
     records.add(time)
-    return records.training(np.stack(history, axis=1))
+    return records.training(variant, P, np.stack(history, axis=1), race.law)
 
 
 class _Choice:
@@ -194,8 +211,11 @@ class _Choice:
     def __init__(
         self, problem: Problem, rule: Any, variant: str, P: int, K_max: int | None, minimum: float | None
     ) -> None:
-        if isinstance(rule, type) or not isinstance(rule, Rule):
-            raise TypeError(f"rule must be a rule for K such as SqrtRule(K_0=1); got {shown(rule)}.")
+        if isinstance(rule, type) or not isinstance(rule, Rule) or not takes_one(rule):
+            raise TypeError(
+                f"rule must be a rule for K such as SqrtRule(K_0=1), or a function of the progress of a run; "
+                f"got {shown(rule)}."
+            )
         self.rule = rule
         self.K_max = P if K_max is None else variant_P_K(variant, P, count("K_max", K_max))[2]
         self.minimum = problem.known("minimum") if minimum is None else real("minimum", minimum)
@@ -208,23 +228,28 @@ class _Choice:
                 f"it is {self.first + self.minimum:g}."
             )
 
-    def __call__(self, loss: FloatArray) -> NDArray[np.int64]:
+    def __call__(
+        self, loss: FloatArray, time: FloatArray, updates: int, K_before: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         K = np.ones(loss.shape)
         sound = np.isfinite(loss)  # a replica that has diverged goes on with K = 1
         if sound.any():
             # At the minimum, or below one that was given too high, the rule should say "as many as allowed".
-            K[sound] = self._asked(np.maximum(loss[sound] - self.minimum, 1e-100 * self.first))
+            excess = np.maximum(loss[sound] - self.minimum, 1e-100 * self.first)
+            K[sound] = self._asked(
+                Progress(excess, self.first, time[sound], np.full(excess.shape, updates), K_before[sound])
+            )
         return np.asarray(whole_K(np.clip(K, 1, self.K_max), self.K_max))
 
-    def _asked(self, excess: FloatArray) -> FloatArray:
-        asked = self.rule(excess, self.first)
+    def _asked(self, progress: Progress) -> FloatArray:
+        asked = self.rule(progress)
         try:
             K = np.asarray(asked)
         except ValueError:  # lists of different lengths
             K = np.empty(0)
-        if K.shape != excess.shape or K.dtype.kind not in "fiu" or np.isnan(K).any():
+        if K.shape != progress.excess.shape or K.dtype.kind not in "fiu" or np.isnan(K).any():
             raise ValueError(
-                f"rule must give a number for each of {excess.size} replicas; got {shown(asked)}."
+                f"rule must give a number for each of {progress.excess.size} replicas; got {shown(asked)}."
             )
         return K
 

@@ -114,7 +114,7 @@ class PerUpdate:
     needs_distance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not (callable(self.step) and _takes_one(self.step)):
+        if not (callable(self.step) and takes_one(self.step)):
             raise TypeError(
                 f"step must be a function of the number of an update alone, such as lambda j: 0.1 / (1 + j); "
                 f"got {shown(self.step)}."
@@ -272,10 +272,14 @@ def checked_steps(schedule: LearningRate, steps: Any, used: NDArray[np.bool_]) -
     )
 
 
-def _takes_one(function: Any) -> bool:
-    """Whether a function can be called with one number."""
+def takes_one(function: Any) -> bool:
+    """Whether a function can be called with one argument, as far as it tells.
+
+    >>> takes_one(lambda j: 0.1), takes_one(lambda: 0.1)
+    (True, False)
+    """
     try:
-        inspect.signature(function).bind(0)
+        inspect.signature(function).bind(None)
     except TypeError:
         return False
     except ValueError:  # some functions written in C do not tell

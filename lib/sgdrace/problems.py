@@ -139,6 +139,16 @@ class Quadratic(Problem):
         self.minimum: float = 0.0
         self._sd = (self.sigma2 / (real("m", self.m) * self.dimension)) ** 0.5
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._parameters == other._parameters
+
+    def __hash__(self) -> int:
+        return hash(self._parameters)
+
+    @property
+    def _parameters(self) -> tuple[Any, ...]:
+        return tuple(self.eigenvalues), self.sigma2, self.m, tuple(self.start)
+
     def loss(self, w: ArrayLike) -> FloatArray:
         weights = self._weights(w)
         return np.asarray(np.vecdot(weights * weights, self.eigenvalues) / 2)

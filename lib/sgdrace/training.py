@@ -5,19 +5,24 @@ version each gradient was computed with, so training replays it against a ring o
 at once.
 """
 
+import inspect
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from os import PathLike
+from typing import Any, Self
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from sgdrace import _memory
-from sgdrace._arguments import FloatArray, Seed, count, reals, seed_sequence, shown
+from sgdrace._arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, store
 from sgdrace.learning_rates import ConstantRate, LearningRate, Update, as_learning_rate, checked_steps
 from sgdrace.problems import Problem, Workspace, as_problem
 from sgdrace.race import Race
+from sgdrace.variants import variant_P_K
 
 # A replica has diverged when ||w|| exceeds this many times max(1, ||w_0||), or its loss is not finite.
 DIVERGED = 1e12
@@ -28,30 +33,104 @@ RING_LIMIT = 2**31
 COLUMN = 112  # bytes of an array besides its numbers
 GRADIENTS = 4  # arrays as large as all gradients of an update that are needed at a time
 
+FORMAT, VERSION = "sgdrace training", 1  # what a saved run says of itself
+PARTS = ("problem", "law", "learning_rate")
+ARRAYS = (
+    "K",
+    "updates",
+    "time",
+    "loss",
+    "weights",
+    "diverged",
+    "rate",
+    "distance_square",
+    "gradient_square",
+    "gradient_gap_square",
+)
+
 # Keeps the noise of training apart from the delays of a race that was given the same seed.
 STREAM = 0xFFFFF5D6  # far above the number of any replica or block
 
 
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The loss at given times over replicas: its mean, and between which two values most of them lie."""
+
+    times: FloatArray  # (times,), as the others
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def __post_init__(self) -> None:
+        store(self, **{field.name: _frozen(getattr(self, field.name)) for field in fields(self)})
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Training:
-    """The losses of one run of SGD on every replica of a race.
+    """The losses of one run of SGD on every replica of a race, and what was trained how.
 
     A record is made of w_0 at time 0, then every few updates, and of the final weights. A replica that
     diverges is frozen: its later losses are +inf, and `diverged` tells after how many updates that was.
+    Arrays cannot be written to. Two runs are equal if everything in them is.
     """
 
+    problem: Problem | None  # None, as the next but K and P, where nobody knows any more
+    variant: str
+    P: int
+    K: int | NDArray[Any]  # as in the race: one number, or (replicas, updates)
+    law: Any | None  # of the times of mini-batches
+    learning_rate: LearningRate | None
     updates: NDArray[np.int64]  # (records,) number of updates applied so far
     time: FloatArray  # (replicas, records)
     loss: FloatArray  # (replicas, records)
     weights: FloatArray  # (replicas, d) final; of a diverged replica the last ones before
     diverged: NDArray[np.int64]  # (replicas,) updates after which it had diverged, or -1
-    K: int | NDArray[Any]  # as in the race: one number, or (replicas, updates)
     rate: FloatArray | None = None  # (replicas, updates) mean step over the K gradients; None if constant
     distance_square: FloatArray | None = None  # (replicas, updates) mean over K, if the schedule needs it
     gradient_square: FloatArray | None = None  # (replicas, records - 1) ||∇F(w_j)||²
     gradient_gap_square: FloatArray | None = (
         None  # (replicas, records - 1) mean over K of ||∇F(w_j)-∇F(w_τ)||²
     )
+
+    def __post_init__(self) -> None:
+        if self.problem is not None:
+            as_problem(self.problem)
+        if self.learning_rate is not None:
+            store(self, learning_rate=as_learning_rate(self.learning_rate))
+        updates = _numbers("updates", self.updates, (None,), "iu")
+        if updates[0] != 0 or (np.diff(updates) <= 0).any():
+            raise ValueError(f"updates must grow from 0, one number for each record; got {shown(updates)}.")
+        time = _numbers("time", self.time, (None, updates.size))
+        if not (np.isfinite(time).all() and (time >= 0).all() and (np.diff(time, axis=1) >= 0).all()):
+            raise ValueError(f"time must be finite, at least 0 and never fall; got {shown(time)}.")
+        replicas, last = len(time), int(updates[-1])
+        by_update, by_start = (replicas, last), (replicas, updates.size - 1)
+        optional = {
+            name: None if getattr(self, name) is None else _numbers(name, getattr(self, name), shape)
+            for name, shape in {
+                "rate": by_update,
+                "distance_square": by_update,
+                "gradient_square": by_start,
+                "gradient_gap_square": by_start,
+            }.items()
+        }
+        store(
+            self,
+            updates=updates,
+            time=time,
+            loss=_numbers("loss", self.loss, time.shape),
+            weights=_numbers("weights", self.weights, (replicas, getattr(self.problem, "dimension", None))),
+            diverged=_numbers("diverged", self.diverged, (replicas,), "iu"),
+            **optional,
+        )
+        K = _numbers("K", self.K, by_update, "iu") if np.ndim(self.K) else self.K
+        smallest, largest = (K.min(), K.max()) if isinstance(K, np.ndarray) else (K, K)
+        variant, P, _ = variant_P_K(self.variant, self.P, smallest)
+        _, _, largest = variant_P_K(variant, P, largest)
+        store(self, variant=variant, P=P, K=K if isinstance(K, np.ndarray) else largest)
 
     def __repr__(self) -> str:
         lost = int((self.diverged >= 0).sum())
@@ -61,7 +140,11 @@ class Training:
             words.append(f"mean final loss {final.mean():.3g}")
         if lost:
             words.append(f"{lost} diverged")
-        return f"Training({', '.join(words)})"
+        K = self.K if isinstance(self.K, int) else "varying"
+        return f"Training({self.variant}, P={self.P}, K={K}: {', '.join(words)})"
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other)
 
     @property
     def end(self) -> float:
@@ -91,6 +174,96 @@ class Training:
         for r, clock in enumerate(self.time):
             losses[r] = self.loss[r, np.searchsorted(clock, asked, side="right") - 1]
         return losses
+
+    def band(self, times: ArrayLike, low: float = 0.1, high: float = 0.9) -> Band:
+        """Mean and quantiles over replicas of the loss at given wallclock times, as `at` knows it.
+
+        A replica that has diverged counts with its loss of +inf, for leaving it out would flatter the rest:
+        the mean is +inf from then on, and a quantile once too few replicas are left below it.
+
+        >>> from sgdrace import Exponential, Quadratic, simulate
+        >>> race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=200, replicas=50, seed=0)
+        >>> band = train(Quadratic(start=3.0), race, 0.1, every=1).band([0.0, 2.0, 20.0])
+        >>> band.mean.round(2), bool((band.low <= band.high).all())
+        (array([4.5 , 0.81, 0.02]), True)
+        """
+        low = real("low", low, above=0, below=1, closed=True)
+        high = real("high", high, above=low, below=1, closed=True)
+        losses = self.at(times)
+        edges = [_quantile(losses, share) for share in (low, high)]
+        return Band(reals("times", times).copy(), losses.mean(axis=0), *edges)
+
+    def time_to_reach(self, loss: float) -> FloatArray:
+        """When each replica was first recorded with at most this loss, (replicas,); +inf if it never was.
+
+        Only records count: if every n-th update was recorded the time is up to n - 1 updates late, and a
+        dip between two records goes unseen. `every=1` is exact. Noise may lift the loss again later.
+
+        >>> from sgdrace import Constant, Quadratic, simulate
+        >>> race = simulate("K-sync", P=2, K=2, delay=Constant(1.0), updates=3)
+        >>> run = train(Quadratic(sigma2=0.0), race, learning_rate=0.5)
+        >>> run.loss
+        array([[0.5      , 0.125    , 0.03125  , 0.0078125]])
+        >>> run.time_to_reach(0.1), run.time_to_reach(0.001)
+        (array([2.]), array([inf]))
+        """
+        reached = self.loss <= real("loss", loss)
+        first = self.time[np.arange(len(reached)), reached.argmax(axis=1)]
+        return np.where(reached.any(axis=1), first, np.inf)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file of NumPy's kind, .npz, which says its version; see `load`."""
+        parts = {name: _part(getattr(self, name)) for name in PARTS}
+        about = {"format": FORMAT, "version": VERSION, "variant": self.variant, "P": self.P} | parts
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
+        there = {name: np.asarray(value) for name, value in arrays.items() if value is not None}
+        with open(path, "wb") as file:  # an open one, for to a bare name NumPy would add an ending
+            np.savez_compressed(file, about=np.array(json.dumps(about)), allow_pickle=False, **there)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """A run that was saved, equal to what it was.
+
+        Only a law, a learning rate or a problem that is more than a few numbers comes back as None: data,
+        somebody's own class or function. `dataclasses.replace(run, problem=problem)` puts it back.
+
+        >>> import tempfile
+        >>> from sgdrace import Exponential, Quadratic, simulate
+        >>> race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=200, seed=0)
+        >>> run = train(Quadratic(), race)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.save(f"{folder}/run.npz")
+        ...     Training.load(f"{folder}/run.npz") == run
+        True
+        """
+        about, arrays = _read(path)
+        parts = {name: _restored(about[name]) for name in PARTS}
+        if arrays["K"].ndim == 0:
+            arrays["K"] = int(arrays["K"])
+        return cls(variant=about["variant"], P=about["P"], **parts, **arrays)
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """All records as columns of a table, one row for each: for a data frame of pandas or polars.
+
+        Gradients, where they were recorded, are missing (NaN) of the final weights.
+
+        >>> from sgdrace import Constant, Quadratic, simulate
+        >>> race = simulate("K-sync", P=2, K=2, delay=Constant(1.0), updates=2)
+        >>> run = train(Quadratic(sigma2=0.0), race, learning_rate=0.5)
+        >>> {name: column.tolist() for name, column in run.to_columns().items()}
+        {'replica': [0, 0, 0], 'updates': [0, 1, 2], 'time': [0.0, 1.0, 2.0], 'loss': [0.5, 0.125, 0.03125]}
+        """
+        replicas, records = self.loss.shape
+        columns: dict[str, NDArray[Any]] = {
+            "replica": np.repeat(np.arange(replicas), records),
+            "updates": np.tile(self.updates, replicas),
+            "time": self.time.flatten(),
+            "loss": self.loss.flatten(),
+        }
+        for name in ("gradient_square", "gradient_gap_square"):
+            if (values := getattr(self, name)) is not None:
+                columns[name] = np.pad(values, ((0, 0), (0, 1)), constant_values=np.nan).ravel()
+        return columns
 
 
 def train(
@@ -133,7 +306,7 @@ def train(
             records.add(race.time[:, j - 1] if j else np.zeros(replicas), staleness)
         replay.update(staleness)
     records.add(race.time[:, -1])
-    return records.training(np.array(race.K) if np.ndim(race.K) else race.K)
+    return records.training(race.variant, race.P, race.K, getattr(race, "law", None))
 
 
 class Replay:
@@ -350,20 +523,25 @@ class Records:
         gradients = GRADIENTS * 8 * replicas * K * d
         return max(0, int((_memory.LARGEST - gradients) / max(1.0, bytes_each)))
 
-    def training(self, K: int | NDArray[Any]) -> Training:
-        """The finished run."""
+    def training(self, variant: str, P: int, K: int | NDArray[Any], law: Any) -> Training:
+        """The finished run of a race with these facts."""
         replay = self.replay
         return Training(
-            updates=np.array(self.updates),
-            time=np.stack(self.time, axis=1),
-            loss=np.stack(self.loss, axis=1),
-            weights=replay.weights.copy(),
-            diverged=replay.diverged,
+            problem=replay.problem,
+            variant=variant,
+            P=P,
             K=K,
-            rate=_stacked(replay.rates),
-            distance_square=_stacked(replay.distances),
-            gradient_square=_stacked(self.square),
-            gradient_gap_square=_stacked(self.gap),
+            law=law,
+            learning_rate=replay.learning_rate,
+            updates=np.array(self.updates),
+            time=_stacked(self.time),
+            loss=_stacked(self.loss),
+            weights=replay.weights,
+            diverged=replay.diverged,
+            rate=_stacked(replay.rates) if replay.rates else None,
+            distance_square=_stacked(replay.distances) if replay.distances else None,
+            gradient_square=_stacked(self.square) if self.square else None,
+            gradient_gap_square=_stacked(self.gap) if self.gap else None,
         )
 
 
@@ -420,8 +598,87 @@ def _staleness_of(race: Race) -> Callable[[int], NDArray[Any]]:
     return lambda j: fresh
 
 
-def _stacked(columns: list[FloatArray]) -> FloatArray | None:
-    return np.stack(columns, axis=1) if columns else None
+def _stacked(columns: list[FloatArray]) -> FloatArray:
+    """Columns (replicas,) side by side; already read-only, so that a record need not copy them."""
+    return _read_only(np.stack(columns, axis=1))
+
+
+def _quantile(losses: FloatArray, share: float) -> FloatArray:
+    """A quantile over replicas, between two losses by interpolation; +inf if the upper one is."""
+    with np.errstate(invalid="ignore"):  # no number lies between a loss and infinity
+        between = np.quantile(losses, share, axis=0)
+    return np.where(np.isfinite(between), between, np.quantile(losses, share, axis=0, method="higher"))
+
+
+def _numbers(name: str, values: Any, shape: tuple[int | None, ...], kinds: str = "fiu") -> NDArray[Any]:
+    """A read-only array of numbers without NaN; None in the shape is any length above 0."""
+    array = np.asarray(values)
+    fits = len(shape) == array.ndim and all(
+        n > 0 if wanted is None else n == wanted for n, wanted in zip(array.shape, shape, strict=True)
+    )
+    if not fits or array.dtype.kind not in kinds or (array != array).any():
+        lengths = " x ".join("any number" if n is None else str(n) for n in shape)
+        what = "whole numbers" if kinds == "iu" else "numbers, none of them NaN"
+        raise ValueError(f"{name} must be an array of {lengths} {what}; got {_described(values)}.")
+    return _frozen(array)
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """An array that nobody can write to: itself if it is one, else a copy."""
+    alone = array.base is None and not array.flags.writeable
+    return array if alone else _read_only(array.copy())
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two records are of one kind and alike in all fields, arrays included."""
+    if type(one) is not type(other):
+        return False
+    return all(_alike(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+
+
+def _part(part: Any) -> dict[str, Any] | None:
+    """How a law, a learning rate or a problem of this package can be made again; None if it cannot."""
+    name = type(part).__name__
+    try:
+        names = inspect.signature(type(part)).parameters
+        numbers = {parameter: np.asarray(getattr(part, parameter)).tolist() for parameter in names}
+        description = {"name": name, "parameters": numbers}
+        return description if _restored(json.loads(json.dumps(description))) == part else None
+    except (AttributeError, TypeError, ValueError):  # it has other parameters than numbers, or hides them
+        return None
+
+
+def _restored(description: dict[str, Any] | None) -> Any:
+    import sgdrace  # here, because the package imports this module
+
+    if description is None or description["name"] not in sgdrace.__all__:
+        return None
+    return getattr(sgdrace, description["name"])(**description["parameters"])
+
+
+def _read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a saved run says of itself, and its arrays."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+        about = json.loads(str(arrays.pop("about")))
+        known = about["format"] == FORMAT
+    except (AttributeError, EOFError, KeyError, TypeError, ValueError, BadZipFile):
+        known = False
+    if not known:
+        raise ValueError(f"path must be a file that Training.save wrote; got {shown(str(path))}.")
+    if about["version"] != VERSION:
+        raise ValueError(
+            f"path must be a file of version {VERSION}, which this sgdrace reads; "
+            f"{shown(str(path))} is of version {about['version']}."
+        )
+    return about, arrays
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return type(one) is type(other) and np.array_equal(one, other)
+    return one is other or bool(one == other)
 
 
 def _read_only(view: NDArray[Any]) -> NDArray[Any]:
