@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sgdrace import theory
 from sgdrace.problems import (
     MLP,
     LeastSquares,
@@ -234,6 +235,65 @@ def test_unknown_constants_are_named():
         with pytest.raises(ValueError, match=f"needs the constant {constant}, which is unknown for MLP"):
             PROBLEMS["mlp"].known(constant)
     assert PROBLEMS["quadratic"].known("minimum") == 0
+
+
+def test_constants_are_what_bounds_ask_for():
+    problem = PROBLEMS["logistic with l2"]
+    constants = problem.constants()
+    assert list(constants) == ["L", "c", "sigma2", "M_G", "m", "e_0"]
+    assert constants["e_0"] == problem.loss(problem.start) - problem.minimum
+    assert all(constants[name] == getattr(problem, name) for name in ("L", "c", "sigma2", "M_G", "m"))
+    by_hand = {
+        "L": problem.L,
+        "c": 0.1,
+        "sigma2": problem.sigma2,
+        "M_G": 0.0,
+        "m": 8,
+        "e_0": constants["e_0"],
+    }
+    setting = {"updates": [10, 100], "K": 4, "eta": 0.1}
+    bounds = (theory.error_bound("K-sync", **setting, **each).tolist() for each in (constants, by_hand))
+    assert next(bounds) == next(bounds)
+
+
+def test_a_bound_that_takes_fewer_constants_gets_them_by_name():
+    problem = PROBLEMS["logistic"]  # without l2 it has no c
+    some = problem.constants("L", "sigma2", "m", "M_G", "e_0")
+    assert theory.nonconvex_bound("K-sync", updates=10, K=2, eta=0.1, **some) > 0
+    assert theory.largest_eta("K-sync", K=2, **problem.constants("L", "m", "M_G")) == 1 / problem.L
+    assert problem.constants("minimum") == {"minimum": problem.minimum}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: PROBLEMS["mlp"].constants(), ValueError, "needs the constant L, which is unknown for MLP"),
+        (lambda: PROBLEMS["logistic"].constants(), ValueError, "the constant c, which is unknown for Log"),
+        (
+            lambda: PROBLEMS["mlp"].constants("e_0"),
+            ValueError,
+            "the constant minimum, which is unknown for MLP",
+        ),
+        (lambda: Quadratic().constants("e0"), ValueError, "a constant 'e0' is unknown; did you mean e_0"),
+        (lambda: Quadratic().constants(3), TypeError, "a constant must be one of L, c, .*; got 3"),
+    ],
+)
+def test_a_constant_that_nobody_knows_is_named(call, error, message):
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert str(caught.value)[-1] in ".?" and "\n" not in str(caught.value)
+
+
+def test_quadratics_are_equal_if_their_parameters_are():
+    same = Quadratic([0.5, 1.0], 2.0, m=3, start=[1.0, 1.0])
+    assert Quadratic([0.5, 1.0], 2.0, m=3) == same and hash(same) == hash(Quadratic([0.5, 1.0], 2.0, m=3))
+    others = [
+        Quadratic([0.5, 1.0], 2.0),
+        Quadratic([1.0, 0.5], 2.0, m=3),
+        Quadratic([0.5, 1.0], m=3),
+        "a bowl",
+    ]
+    assert same not in others and same != Quadratic([0.5, 1.0], 2.0, m=3, start=2.0)
 
 
 def test_digits_are_1797_rows_of_64_pixels_and_10_classes():

@@ -29,7 +29,8 @@ from sgdrace.learning_rates import (
     PerUpdate,
     StalenessCompensating,
 )
-from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Quadratic, SoftmaxRegression
+from sgdrace.own_problem import OwnProblem, check_problem
+from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Problem, Quadratic, SoftmaxRegression
 from sgdrace.race import Race, simulate
 from sgdrace.runtimes import runtime_table
 from sgdrace.stepped_race import SteppedRace
@@ -55,9 +56,11 @@ __all__ = [
     "LogNormal",
     "LogisticRegression",
     "Lomax",
+    "OwnProblem",
     "Pareto",
     "PerLearner",
     "PerUpdate",
+    "Problem",
     "Quadratic",
     "QuadraticRule",
     "Race",
@@ -73,6 +76,7 @@ __all__ = [
     "check_law",
     "estimates",
     "fit",
+    "check_problem",
     "order_statistics",
     "runtime_table",
     "simulate",

@@ -22,6 +22,7 @@ from sgdrace._memory import must_fit
 PIECE = 2**22
 
 CONSTANTS = ("L", "c", "sigma2", "M_G", "minimum")
+ASKED_BY_BOUNDS = ("L", "c", "sigma2", "M_G", "m", "e_0")
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
@@ -48,8 +49,23 @@ class Workspace:
 class Problem(ABC):
     """What `train` needs of a problem; a problem of your own can inherit from this class.
 
-    A mini-batch is drawn (`draw`) before its gradient is taken (`mini_batch_gradients`), so that the same
-    random choices can be replayed. Constants that nobody knows are None; `known` asks for one and says so.
+    The least it must have: `dimension` d, the size `m` of mini-batches (for formulas only), the weights
+    `start` (d,), and four methods. `loss` and `gradient` take weights of any shape (..., d). A mini-batch is
+    drawn (`draw`, which may give anything with one entry for each along its first axis) before its gradient
+    is taken (`mini_batch_gradients`), so that the same random choices can be replayed; N of them at once, the
+    n-th at w[row[n]]. The workspace may be ignored. Constants that nobody knows are None; `known` asks for
+    one and says so. `check_problem` looks for mistakes. If you would rather write two functions of one vector
+    of weights, `OwnProblem` makes a problem of them.
+
+    >>> class Bowl(Problem):
+    ...     dimension, m, start = 2, 1, np.ones(2)
+    ...     def loss(self, w): return np.vecdot(w, w) / 2
+    ...     def gradient(self, w): return np.array(w)
+    ...     def draw(self, rng, size): return rng.standard_normal((size, 2))
+    ...     def mini_batch_gradients(self, w, choice, row=None, work=None):
+    ...         return (w if row is None else w[row]) + choice
+    >>> Bowl().loss(np.ones((3, 2)))
+    array([1., 1., 1.])
     """
 
     dimension: int
@@ -97,6 +113,27 @@ class Problem(ABC):
         if value is None:
             raise ValueError(f"this needs the constant {constant}, which is unknown for {self!r}.")
         return real(f"the constant {constant} of {self!r}", value)
+
+    def constants(self, *names: str) -> dict[str, float]:
+        """The constants of these names: by default all that a bound of `theory` asks of a problem.
+
+        These are L, c, sigma2, M_G, m and e_0 = F(w_0) - F*, so that
+        `theory.error_bound("K-sync", updates=100, K=4, eta=0.1, **problem.constants())` is a bound for this
+        problem. A bound that takes fewer gets them by name. One that nobody knows is a ValueError.
+
+        >>> Quadratic([0.5, 2.0], sigma2=3.0, m=4).constants()
+        {'L': 2.0, 'c': 0.5, 'sigma2': 3.0, 'M_G': 0.0, 'm': 4, 'e_0': 1.25}
+        >>> Quadratic([0.5, 2.0], sigma2=3.0, m=4).constants("L", "sigma2", "m")
+        {'L': 2.0, 'sigma2': 3.0, 'm': 4}
+        """
+        return {name: self._constant(name) for name in names or ASKED_BY_BOUNDS}
+
+    def _constant(self, name: str) -> float:
+        if one_of("a constant", name, (*CONSTANTS, "m", "e_0")) == "m":
+            return count(f"m of {self!r}", getattr(self, "m", None))
+        if name == "e_0":
+            return real(f"the loss of {self!r} at the start", self.loss(self.start)) - self.known("minimum")
+        return self.known(name)
 
     def _weights(self, w: ArrayLike) -> FloatArray:
         weights = floats("w", w, f"an array of {self.dimension} weights")
