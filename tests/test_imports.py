@@ -10,9 +10,18 @@ PACKAGE = Path(__file__).resolve().parent.parent / "lib" / "sgdrace"
 
 # Each room, the first name of a module after `sgdrace`, with the rooms and modules that it may import.
 CHECKS = {"_arguments", "_extras", "_memory", "_quadrature", "variants", "data"}
-LAWS = CHECKS | {"delays", "traces"}
-TIMING = LAWS | {"order_statistics", "_times", "_completions", "race", "stepped_race", "protocol"}
-LEARNING = {"problems", "learning_rates"}
+LAWS = CHECKS | {"delays"}
+TIMING = LAWS | {
+    "order_statistics",
+    "_times",
+    "_completions",
+    "_records",
+    "jobs",
+    "race",
+    "stepped_race",
+    "protocol",
+}
+LEARNING = {"problems", "own_problem", "learning_rates"}
 MATHEMATICS = LAWS | {"order_statistics", "theory"}
 ALL = TIMING | LEARNING | MATHEMATICS | {"training", "adasync", "estimates", "runtimes"}
 MAY_IMPORT = {
@@ -22,15 +31,17 @@ MAY_IMPORT = {
     "_quadrature": {"_arguments"},
     "variants": {"_arguments"},
     "data": CHECKS,
-    "traces": CHECKS,
     "delays": LAWS,
     "order_statistics": LAWS,
     "_times": LAWS,
     "_completions": LAWS | {"_times"},
+    "_records": LAWS,
+    "jobs": LAWS,
     "protocol": TIMING,
     "race": TIMING,
     "stepped_race": TIMING,
     "problems": CHECKS,
+    "own_problem": CHECKS | {"problems"},
     "learning_rates": CHECKS,
     "training": TIMING | LEARNING,
     "theory": MATHEMATICS,
@@ -38,7 +49,7 @@ MAY_IMPORT = {
     "estimates": CHECKS | {"race", "training"},
     "runtimes": TIMING | MATHEMATICS,
     "figures": ALL | {"figures"},
-    "explore": ALL | {"figures"},
+    "explore": ALL | {"figures", "explore"},
 }
 
 

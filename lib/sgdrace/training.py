@@ -306,7 +306,7 @@ def train(
             records.add(race.time[:, j - 1] if j else np.zeros(replicas), staleness)
         replay.update(staleness)
     records.add(race.time[:, -1])
-    return records.training(race.variant, race.P, race.K, getattr(race, "law", None))
+    return records.training(race.variant, race.P, race.K, race.law)
 
 
 class Replay:
