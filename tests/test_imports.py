@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "_times": LAWS,
     "_completions": LAWS | {"_times"},
     "_records": LAWS,
-    "jobs": LAWS,
+    "jobs": LAWS | {"_records"},
     "protocol": TIMING,
     "race": TIMING,
     "stepped_race": TIMING,

@@ -271,7 +271,7 @@ def test_task_own_law_with_quantiles():
         Own(Constant(2.0), ("mean", "var", "cdf")),
         2 * as_law(Own(Erlang(), ("ppf",))) + 1,
     ],
-    ids=repr,
+    ids=lambda law: type(law).__name__,
 )
 def test_a_law_that_keeps_its_word_passes_the_check(law):
     # A fixed stream, so never or always; of a billion streams at most seven would refuse one of these.

@@ -21,6 +21,7 @@ from sgdrace import (
     runtimes,
     theory,
 )
+from sgdrace.adasync import Progress
 from sgdrace.delays import Scaled
 from sgdrace.theory import RuntimeTable
 from sgdrace.variants import VARIANTS
@@ -231,7 +232,8 @@ def test_rules_of_AdaSync_take_the_table():
     assert K == theory.adasync_K(table.mean, time=50, F=1.0, **constants) == 3
     rule = BoundRule(table, interval=50.0, **constants)
     later = theory.adasync_K(table.mean.tolist(), time=50, F=0.01, **constants)
-    assert rule(np.array([1.0, 0.01]), 1.0).tolist() == [K, later] and later > K
+    now = Progress(np.array([1.0, 0.01]), 1.0, np.zeros(2), np.zeros(2, int), np.ones(2, int))
+    assert rule(now).tolist() == [K, later] and later > K
 
 
 def test_choices_are_among_the_K_of_the_table():

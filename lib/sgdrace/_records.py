@@ -1,8 +1,10 @@
 """What the records of races and trainings have in common: read-only arrays, equality, and a file.
 
-Knows dataclasses, arrays, laws and files; nothing of what a record means.
+Knows dataclasses, arrays and files, and how to make a part of this package again from its parameters; nothing
+of what a record means.
 """
 
+import importlib
 import inspect
 import json
 import zipfile
@@ -15,9 +17,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdrace.delays import DelayLaw, PerLearner, Scaled
+from sgdrace.delays import PerLearner, Scaled
 
 HEADER = "record"  # the entry of a file that says what the others are
+PACKAGE = "sgdrace."
 _SHARED = ("kinds", "kind", "factor")  # what a PerLearner law is made of
 
 
@@ -25,7 +28,8 @@ class Record:
     """A frozen dataclass that compares by content, holds read-only arrays and can be kept in a file.
 
     A subclass is decorated with `@dataclass(frozen=True, eq=False)`. What is neither a number, a text, an
-    array nor a law of the package is not kept in a file: it is None after loading.
+    array nor a law, learning rate or problem of the package that is made of these is not kept in a file: it
+    is None after loading, and `dataclasses.replace` puts it back.
     """
 
     format_version: ClassVar[int] = 1  # of the file; one more whenever older code could misread it
@@ -114,33 +118,34 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
-    if type(value) not in _laws().values():
+    return _described(value)
+
+
+def _described(part: Any) -> dict[str, Any] | None:
+    """How a law, a learning rate or a problem of this package is made; None if its parameters do not tell."""
+    kind = type(part)
+    if not kind.__module__.startswith(PACKAGE):
+        return None  # what somebody else wrote cannot be made again from its name
+    names = _SHARED if isinstance(part, PerLearner) else tuple(inspect.signature(kind).parameters)
+    parameters = {name: _plain(getattr(part, name, None)) for name in names}
+    if any(value is None or (isinstance(value, list) and None in value) for value in parameters.values()):
         return None
-    names = _SHARED if isinstance(value, PerLearner) else tuple(inspect.signature(type(value)).parameters)
-    parameters = {name: _plain(getattr(value, name)) for name in names}
-    known = None not in parameters.values() and None not in parameters.get("kinds", ())
-    return {"law": type(value).__name__, "parameters": parameters} if known else None
+    return {"kind": f"{kind.__module__}.{kind.__qualname__}", "parameters": parameters}
 
 
 def _restored(value: Any) -> Any:
-    """What `_plain` made plain."""
+    """What `_plain` made plain; None for a part that the package no longer has."""
     if isinstance(value, list):
         return [_restored(entry) for entry in value]
     if not isinstance(value, dict):
         return value
-    name, given = value["law"], {name: _restored(entry) for name, entry in value["parameters"].items()}
+    module, _, name = value["kind"].rpartition(".")
+    given = {name: _restored(entry) for name, entry in value["parameters"].items()}
     if name == "PerLearner":  # learners that shared a law draw from it together, so they must share it again
         kinds, kind, factor = (given[part] for part in _SHARED)
         return PerLearner([Scaled(kinds[n], slower) for n, slower in zip(kind, factor, strict=True)])
-    return _laws()[name](**given) if name in _laws() else None  # a law that is no longer there
-
-
-def _laws() -> dict[str, type]:
-    """The laws of the package by name; what somebody else wrote cannot be made again from its name."""
-    found: dict[str, type] = {"PerLearner": PerLearner}
-    kinds: list[type] = [DelayLaw]
-    while kinds:
-        new: list[type] = kinds.pop().__subclasses__()
-        kinds += new
-        found |= {kind.__name__: kind for kind in new if kind.__module__.startswith("sgdrace.")}
-    return {name: kind for name, kind in found.items() if not name.startswith("_") and name != "OwnLaw"}
+    try:
+        made = getattr(importlib.import_module(module if module.startswith(PACKAGE) else ""), name)
+    except (AttributeError, ImportError, ValueError):
+        return None
+    return made(**given)

@@ -5,13 +5,9 @@ version each gradient was computed with, so training replays it against a ring o
 at once.
 """
 
-import inspect
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from os import PathLike
-from typing import Any, Self
-from zipfile import BadZipFile
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +15,7 @@ from tqdm.auto import tqdm
 
 from sgdrace import _memory
 from sgdrace._arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, store
+from sgdrace._records import Record, read_only, sealed
 from sgdrace.learning_rates import ConstantRate, LearningRate, Update, as_learning_rate, checked_steps
 from sgdrace.problems import Problem, Workspace, as_problem
 from sgdrace.race import Race
@@ -33,27 +30,12 @@ RING_LIMIT = 2**31
 COLUMN = 112  # bytes of an array besides its numbers
 GRADIENTS = 4  # arrays as large as all gradients of an update that are needed at a time
 
-FORMAT, VERSION = "sgdrace training", 1  # what a saved run says of itself
-PARTS = ("problem", "law", "learning_rate")
-ARRAYS = (
-    "K",
-    "updates",
-    "time",
-    "loss",
-    "weights",
-    "diverged",
-    "rate",
-    "distance_square",
-    "gradient_square",
-    "gradient_gap_square",
-)
-
 # Keeps the noise of training apart from the delays of a race that was given the same seed.
 STREAM = 0xFFFFF5D6  # far above the number of any replica or block
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class Band(Record):
     """The loss at given times over replicas: its mean, and between which two values most of them lie."""
 
     times: FloatArray  # (times,), as the others
@@ -62,19 +44,25 @@ class Band:
     high: FloatArray
 
     def __post_init__(self) -> None:
-        store(self, **{field.name: _frozen(getattr(self, field.name)) for field in fields(self)})
-
-    def __eq__(self, other: object) -> bool:
-        return _same(self, other)
+        store(self, **{field.name: read_only(getattr(self, field.name)) for field in fields(self)})
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Training:
+class Training(Record):
     """The losses of one run of SGD on every replica of a race, and what was trained how.
 
     A record is made of w_0 at time 0, then every few updates, and of the final weights. A replica that
     diverges is frozen: its later losses are +inf, and `diverged` tells after how many updates that was.
-    Arrays cannot be written to. Two runs are equal if everything in them is.
+    Arrays cannot be written to. Two runs are equal if everything in them is. A problem with data of its own
+    is not saved with a run: `dataclasses.replace(run, problem=problem)` puts it back.
+
+    >>> import tempfile
+    >>> from sgdrace import Exponential, Quadratic, simulate
+    >>> run = train(Quadratic(), simulate("K-async", P=8, K=2, delay=Exponential(), updates=200))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run.save(f"{folder}/run.npz")
+    ...     Training.load(f"{folder}/run.npz") == run
+    True
     """
 
     problem: Problem | None  # None, as the next but K and P, where nobody knows any more
@@ -143,9 +131,6 @@ class Training:
         K = self.K if isinstance(self.K, int) else "varying"
         return f"Training({self.variant}, P={self.P}, K={K}: {', '.join(words)})"
 
-    def __eq__(self, other: object) -> bool:
-        return _same(self, other)
-
     @property
     def end(self) -> float:
         """The time at which the first replica ends: up to here all of them can be compared."""
@@ -210,37 +195,6 @@ class Training:
         reached = self.loss <= real("loss", loss)
         first = self.time[np.arange(len(reached)), reached.argmax(axis=1)]
         return np.where(reached.any(axis=1), first, np.inf)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to one file of NumPy's kind, .npz, which says its version; see `load`."""
-        parts = {name: _part(getattr(self, name)) for name in PARTS}
-        about = {"format": FORMAT, "version": VERSION, "variant": self.variant, "P": self.P} | parts
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
-        there = {name: np.asarray(value) for name, value in arrays.items() if value is not None}
-        with open(path, "wb") as file:  # an open one, for to a bare name NumPy would add an ending
-            np.savez_compressed(file, about=np.array(json.dumps(about)), allow_pickle=False, **there)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """A run that was saved, equal to what it was.
-
-        Only a law, a learning rate or a problem that is more than a few numbers comes back as None: data,
-        somebody's own class or function. `dataclasses.replace(run, problem=problem)` puts it back.
-
-        >>> import tempfile
-        >>> from sgdrace import Exponential, Quadratic, simulate
-        >>> race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=200, seed=0)
-        >>> run = train(Quadratic(), race)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     run.save(f"{folder}/run.npz")
-        ...     Training.load(f"{folder}/run.npz") == run
-        True
-        """
-        about, arrays = _read(path)
-        parts = {name: _restored(about[name]) for name in PARTS}
-        if arrays["K"].ndim == 0:
-            arrays["K"] = int(arrays["K"])
-        return cls(variant=about["variant"], P=about["P"], **parts, **arrays)
 
     def to_columns(self) -> dict[str, NDArray[Any]]:
         """All records as columns of a table, one row for each: for a data frame of pandas or polars.
@@ -358,7 +312,7 @@ class Replay:
         self.ring = np.full((depth, replicas, d), np.nan)
         for version in range(max(0, self.version - len(old) + 1), self.version + 1):
             self.ring[version % depth] = old[version % len(old)]
-        self.seen = _read_only(self.ring.view())  # by problems, which may be of somebody's own
+        self.seen: FloatArray = sealed(self.ring.view())  # by problems, which may be of somebody's own
 
     def grow(self, depth: int) -> None:
         """Like `reserve` where the final depth is unknown: with room to spare, so that it is rarely done."""
@@ -589,7 +543,7 @@ def _staleness_of(race: Race) -> Callable[[int], NDArray[Any]]:
     """The staleness (replicas, K) of update j, -1 where the update has fewer gradients."""
     staleness, K = race.staleness, np.asarray(race.K)
     if staleness is not None:
-        seen = _read_only(staleness.view())  # by schedules, and the race is the caller's
+        seen = sealed(staleness.view())  # by schedules, and the race is the caller's
         return lambda j: seen[:, j]
     if K.ndim:
         place = np.arange(K.max())
@@ -600,7 +554,7 @@ def _staleness_of(race: Race) -> Callable[[int], NDArray[Any]]:
 
 def _stacked(columns: list[FloatArray]) -> FloatArray:
     """Columns (replicas,) side by side; already read-only, so that a record need not copy them."""
-    return _read_only(np.stack(columns, axis=1))
+    return np.asarray(sealed(np.stack(columns, axis=1)))
 
 
 def _quantile(losses: FloatArray, share: float) -> FloatArray:
@@ -620,70 +574,7 @@ def _numbers(name: str, values: Any, shape: tuple[int | None, ...], kinds: str =
         lengths = " x ".join("any number" if n is None else str(n) for n in shape)
         what = "whole numbers" if kinds == "iu" else "numbers, none of them NaN"
         raise ValueError(f"{name} must be an array of {lengths} {what}; got {_described(values)}.")
-    return _frozen(array)
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """An array that nobody can write to: itself if it is one, else a copy."""
-    alone = array.base is None and not array.flags.writeable
-    return array if alone else _read_only(array.copy())
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two records are of one kind and alike in all fields, arrays included."""
-    if type(one) is not type(other):
-        return False
-    return all(_alike(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
-
-
-def _part(part: Any) -> dict[str, Any] | None:
-    """How a law, a learning rate or a problem of this package can be made again; None if it cannot."""
-    name = type(part).__name__
-    try:
-        names = inspect.signature(type(part)).parameters
-        numbers = {parameter: np.asarray(getattr(part, parameter)).tolist() for parameter in names}
-        description = {"name": name, "parameters": numbers}
-        return description if _restored(json.loads(json.dumps(description))) == part else None
-    except (AttributeError, TypeError, ValueError):  # it has other parameters than numbers, or hides them
-        return None
-
-
-def _restored(description: dict[str, Any] | None) -> Any:
-    import sgdrace  # here, because the package imports this module
-
-    if description is None or description["name"] not in sgdrace.__all__:
-        return None
-    return getattr(sgdrace, description["name"])(**description["parameters"])
-
-
-def _read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a saved run says of itself, and its arrays."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
-        about = json.loads(str(arrays.pop("about")))
-        known = about["format"] == FORMAT
-    except (AttributeError, EOFError, KeyError, TypeError, ValueError, BadZipFile):
-        known = False
-    if not known:
-        raise ValueError(f"path must be a file that Training.save wrote; got {shown(str(path))}.")
-    if about["version"] != VERSION:
-        raise ValueError(
-            f"path must be a file of version {VERSION}, which this sgdrace reads; "
-            f"{shown(str(path))} is of version {about['version']}."
-        )
-    return about, arrays
-
-
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return type(one) is type(other) and np.array_equal(one, other)
-    return one is other or bool(one == other)
-
-
-def _read_only(view: NDArray[Any]) -> NDArray[Any]:
-    view.flags.writeable = False
-    return view
+    return np.asarray(read_only(array))
 
 
 def _described(values: Any) -> str:
