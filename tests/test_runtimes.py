@@ -1,6 +1,5 @@
 import math
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from sgdrace import (
 )
 from sgdrace.adasync import Progress
 from sgdrace.delays import Scaled
+from sgdrace.race import Race
 from sgdrace.theory import RuntimeTable
 from sgdrace.variants import VARIANTS
 
@@ -183,7 +183,7 @@ def test_the_first_2000_updates_of_asynchronous_variants_are_not_measured(monkey
     def slow_at_first(variant, P, K, law, updates, replicas, **options):
         asked.append(updates)
         gaps = np.where(np.arange(updates) < 2000, 5.0, 1.0)
-        return SimpleNamespace(time=np.tile(np.cumsum(gaps), (replicas, 1)))
+        return Race(variant, P, K, np.tile(np.cumsum(gaps), (replicas, 1)))
 
     monkeypatch.setattr(runtimes, "simulate", slow_at_first)
     assert runtime_table("K-async", 4, OnlySamples(), K=2, updates=300).mean.tolist() == [1.0]

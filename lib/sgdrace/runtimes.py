@@ -146,9 +146,7 @@ def _simulate(asked: _Asked) -> _Entry:
         seed=asked.root,
         detail=False,
     )
-    begin = race.time[:, burn_in - 1] if burn_in else 0.0
-    T = (race.time[:, -1] - begin) / asked.updates  # (replicas,)
-    return float(T.mean()), float(T.std(ddof=1) / np.sqrt(T.size)), SIMULATION
+    return *race.time_per_update(burn_in), SIMULATION
 
 
 _simulate_once = lru_cache(maxsize=1 << 14)(_simulate)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgdrace._arguments import FloatArray, reals, shown
-from sgdrace.delays import DelayLaw, Law, as_single_law
+from sgdrace.delays import DelayLaw, Law, as_single_law, ks_distance
 from sgdrace.figures.canvas import LINE, SMALL, number, percent, plot
 from sgdrace.figures.colors import BARS_ALPHA, INK, INKS
 from sgdrace.figures.labels import text_width
@@ -60,16 +60,9 @@ def _words(data: FloatArray, laws: Mapping[str, DelayLaw], x_name: str) -> str:
         f"1 % are above {number(late)} and the longest is {number(data.max())}."
     )
     return text + "".join(
-        f" The {name} law is off by at most {percent(_distance(data, law))} (Kolmogorov's distance)."
+        f" The {name} law is off by at most {percent(ks_distance(data, law))} (Kolmogorov's distance)."
         for name, law in laws.items()
     )
-
-
-def _distance(data: FloatArray, law: DelayLaw) -> float:
-    """Kolmogorov's distance: the most by which the share of times up to any x differs."""
-    values = np.sort(data)
-    share, steps = law.cdf(values), np.arange(values.size + 1) / values.size
-    return float(max((steps[1:] - share).max(), (share - steps[:-1]).max()))
 
 
 def _range(data: FloatArray) -> tuple[float, float]:
