@@ -68,7 +68,7 @@ def test_a_rule_keeps_a_copy_of_its_table():
     rule = BoundRule(table, eta=1, L=1, sigma2=1e-9, m=1, interval=1)
     table[:] = -1.0
     assert rule.runtime.tolist() == [1, 2, 3, 4]
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
         rule.runtime[0] = 7.0
 
 
@@ -97,11 +97,19 @@ def test_any_real_number_will_do_for_a_parameter(number):
         (lambda: QuadraticRule(16, 16), ValueError, "K_0 must be between 1 and 15; got 16"),
         (lambda: QuadraticRule(1, 1), ValueError, "P must be at least 2; got 1"),
         (lambda: BoundRule([], 1, 1, 1, 1, 1), ValueError, "runtime must be a non-empty list"),
-        (lambda: BoundRule([1.0], 0, 1, 1, 1, 1), ValueError, "eta must be"),
-        (lambda: BoundRule([1.0], 1, -1, 1, 1, 1), ValueError, "L must be"),
-        (lambda: BoundRule([1.0], 1, 1, -1, 1, 1), ValueError, "sigma2 must be"),
-        (lambda: BoundRule([1.0], 1, 1, 1, 0, 1), ValueError, "m must be"),
-        (lambda: BoundRule([1.0], 1, 1, 1, 1, np.inf), ValueError, "interval must be"),
+        (lambda: BoundRule([1.0], 0, 1, 1, 1, 1), ValueError, "^eta must be a finite number above 0; got 0"),
+        (lambda: BoundRule([1.0], 1, -1, 1, 1, 1), ValueError, "^L must be a finite number above 0; got -1"),
+        (
+            lambda: BoundRule([1.0], 1, 1, -1, 1, 1),
+            ValueError,
+            "^sigma2 must be a finite number of at least 0; got -1",
+        ),
+        (lambda: BoundRule([1.0], 1, 1, 1, 0, 1), ValueError, "^m must be at least 1; got 0"),
+        (
+            lambda: BoundRule([1.0], 1, 1, 1, 1, np.inf),
+            ValueError,
+            "^interval must be a finite number above 0; got inf",
+        ),
     ],
 )
 def test_wrong_rules_are_refused_in_one_sentence(make, error, message):
@@ -192,7 +200,7 @@ def test_an_adaptive_run_remembers_what_was_trained_how():
     assert run.problem is LOGISTIC and run.learning_rate == ConstantRate(0.3)
     assert (run.variant, run.P, run.law) == ("K-sync", 4, Exponential(2.0))
     assert repr(run).startswith("Training(K-sync, P=4, K=varying: 1 replicas, 5 updates, mean final loss")
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
         run.K[0, 0] = 2
 
 
@@ -420,12 +428,12 @@ def test_fixed_K_of_1_is_better_at_first_and_worse_in_the_end():
             ValueError,
             "rule must give a number for each of 1",
         ),
-        ({"learning_rate": -1}, ValueError, "learning_rate must be"),
-        ({"interval": 0}, ValueError, "interval must be"),
+        ({"learning_rate": -1}, ValueError, "^learning_rate must be a finite number above 0; got -1"),
+        ({"interval": 0}, ValueError, "^interval must be a finite number above 0; got 0"),
         ({"updates": None}, TypeError, "give either updates or until"),
         ({"until": 3.0}, TypeError, "give either updates or until"),
         ({"updates": 0}, ValueError, "updates must be at least 1; got 0"),
-        ({"updates": None, "until": np.inf}, ValueError, "until must be"),
+        ({"updates": None, "until": np.inf}, ValueError, "^until must be a finite number above 0; got inf"),
         ({"replicas": 0}, ValueError, "replicas must be at least 1; got 0"),
         ({"every": 0}, ValueError, "every must be at least 1; got 0"),
         ({"K_max": 5}, ValueError, "K must be between 1 and P = 4; got 5"),
@@ -436,7 +444,7 @@ def test_fixed_K_of_1_is_better_at_first_and_worse_in_the_end():
         ({"progress": np.ones(2)}, TypeError, "progress must be True or False; got array"),
         ({"delay": PerLearner([Constant()] * 3)}, ValueError, "describes 3 learners, but P is 4"),
         ({"problem": Quadratic(start=1e200)}, ValueError, "loss of Quadratic.* at the start .* got inf"),
-        ({"minimum": np.nan}, ValueError, "minimum must be"),
+        ({"minimum": np.nan}, ValueError, "^minimum must be a finite number; got nan"),
         ({"minimum": 100.0}, ValueError, "loss at the start must be above the minimum 100 .* it is 0.5"),
         (
             {"problem": MLP([[1.0], [2.0]], [0, 1], m=1)},

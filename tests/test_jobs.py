@@ -72,7 +72,7 @@ def test_jobs_have_a_short_repr_and_cannot_be_changed():
     jobs = race_of("K-sync", law=Constant(1.0), updates=3).jobs()
     assert repr(jobs) == "Jobs(K-sync, P=8, K=4: 24 jobs, 3 updates until 3)"
     for name in ("learner", "start", "end", "version", "fate", "updates"):
-        with pytest.raises(ValueError, match="read-only"):
+        with pytest.raises(ValueError, match="assignment destination is read-only"):
             getattr(jobs, name)[0] = 0
 
 

@@ -162,7 +162,7 @@ def test_what_a_schedule_must_not_give_is_refused_in_one_sentence(steps, error, 
 
 def test_a_schedule_is_watched_at_every_update():
     race = simulate("K-async", 4, 2, Exponential(), updates=50, replicas=2, seed=0)
-    with pytest.raises(ValueError, match="Schedule gave"):
+    with pytest.raises(ValueError, match=r"^steps must be .*; Schedule gave "):
         train(Quadratic(), race, Schedule(lambda staleness: np.where(staleness < 4, 0.1, np.nan)))
 
 
@@ -173,7 +173,7 @@ def test_a_schedule_cannot_write_to_the_race():
     def steps(staleness):
         staleness += 1
 
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(ValueError, match="output array is read-only"):
         train(Quadratic(), race, Schedule(steps))
     assert (race.staleness == before).all()
 
@@ -207,7 +207,7 @@ def test_a_decaying_rate_falls_below_the_floor_of_a_constant_one():
 def test_a_function_that_does_not_tell_its_arguments_will_do():
     race = simulate("K-async", 4, 2, Exponential(), updates=2, seed=0)
     assert train(Quadratic(), race, math.hypot).rate.tolist() == [[0, 1]]  # the length of a vector (j)
-    with pytest.raises(TypeError, match="PerUpdate gave None"):
+    with pytest.raises(TypeError, match=r"^steps must be .*; PerUpdate gave None"):
         train(Quadratic(), race, {0: 0.1}.get)
 
 
@@ -216,7 +216,7 @@ def test_only_staleness_compensating_needs_distances():
         assert isinstance(schedule, LearningRate)
         assert not schedule.needs_distance
     assert StalenessCompensating(1.0, 1.0).needs_distance
-    with pytest.raises(ValueError, match="needs the distances"):
+    with pytest.raises(ValueError, match=r"StalenessCompensating needs the distances .*; got None"):
         StalenessCompensating(1.0, 1.0).steps(Update(0, STALENESS))
 
 
@@ -231,24 +231,28 @@ class Half:
     [
         (lambda: as_learning_rate(0), ValueError, "learning_rate must be a finite number above 0; got 0"),
         (lambda: as_learning_rate(-0.1), ValueError, "learning_rate .* got -0.1"),
-        (lambda: as_learning_rate(np.nan), ValueError, "learning_rate .* got nan"),
-        (lambda: as_learning_rate(np.inf), ValueError, "learning_rate .* got inf"),
+        (lambda: as_learning_rate(np.nan), ValueError, "^learning_rate must be .* got nan"),
+        (lambda: as_learning_rate(np.inf), ValueError, "^learning_rate must be .* got inf"),
         (lambda: as_learning_rate("fast"), TypeError, "learning_rate must be a number .* got 'fast'"),
         (lambda: as_learning_rate(None), TypeError, "learning_rate must be a number .* got None"),
         (lambda: as_learning_rate(True), TypeError, "learning_rate must be a number .* got True"),
         (lambda: as_learning_rate(InverseStaleness), TypeError, r"such as InverseStaleness\(...\), not"),
         (lambda: as_learning_rate(Schedule), TypeError, r"such as Schedule\(...\), not"),
         (lambda: as_learning_rate(Half()), TypeError, "learning_rate must be a number .* got <"),
-        (lambda: ConstantRate(0), ValueError, "eta must be"),
-        (lambda: StalenessCompensating(0, 1), ValueError, "C must be"),
-        (lambda: StalenessCompensating(1, -1), ValueError, "eta_max must be"),
-        (lambda: InverseStaleness(np.nan), ValueError, "eta must be"),
-        (lambda: DelayAdaptive(0.1, 0), ValueError, "threshold must be"),
-        (lambda: DelayAdaptive(0, 1), ValueError, "eta must be"),
+        (lambda: ConstantRate(0), ValueError, "^eta must be a finite number above 0; got 0"),
+        (lambda: StalenessCompensating(0, 1), ValueError, "^C must be a finite number above 0; got 0"),
+        (
+            lambda: StalenessCompensating(1, -1),
+            ValueError,
+            "^eta_max must be a finite number above 0",
+        ),
+        (lambda: InverseStaleness(np.nan), ValueError, "^eta must be a finite number above 0; got nan"),
+        (lambda: DelayAdaptive(0.1, 0), ValueError, "^threshold must be a finite number above 0; got 0"),
+        (lambda: DelayAdaptive(0, 1), ValueError, "^eta must be a finite number above 0; got 0"),
         (lambda: DropOlderThan(0.1, -1), ValueError, "limit must be at least 0; got -1"),
         (lambda: DropOlderThan(0.1, 1.5), TypeError, "limit must be a whole number"),
-        (lambda: DropOlderThan(0, 1), ValueError, "eta must be"),
-        (lambda: Decaying(0, 1), ValueError, "eta must be"),
+        (lambda: DropOlderThan(0, 1), ValueError, "^eta must be a finite number above 0; got 0"),
+        (lambda: Decaying(0, 1), ValueError, "^eta must be a finite number above 0; got 0"),
         (lambda: Decaying(0.1, 0), ValueError, "after must be a finite number above 0; got 0"),
         (
             lambda: PerUpdate(0.1),

@@ -216,7 +216,7 @@ def test_scaling_time_scales_moments():
 
 
 def test_a_law_with_jumps_in_its_ppf_is_refused_rather_than_wrong():
-    with pytest.raises(ValueError, match="must be smooth"):
+    with pytest.raises(ValueError, match=r"could not be integrated for .* its ppf must be smooth"):
         order_statistics.mean(Own(Empirical([1.0, 2.0, 7.0]), ("ppf", "isf")), 2, 3)
 
 

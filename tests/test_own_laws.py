@@ -2,8 +2,6 @@
 
 import math
 import pickle
-import re
-import warnings
 
 import numpy as np
 import pytest
@@ -24,19 +22,10 @@ from sgdrace import (
     simulate,
 )
 from tests.examples import CONTINUOUS, DISCRETE, Own
+from tests.sentences import refused
 
 FALSE_ALARM = 1e-6  # of each statistical test in this file
 ALL = ("cdf", "sf", "pdf", "ppf", "isf", "mean", "var", "ageing")
-
-
-def refused(call, error, sentence):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(error) as refusal:
-            call()
-    message = str(refusal.value)
-    assert re.search(sentence, message)
-    assert message.endswith(".") and "\n" not in message
 
 
 class Adopted:
@@ -232,15 +221,6 @@ def test_a_law_that_was_adopted_can_be_pickled(law):
     again = pickle.loads(pickle.dumps(law))
     rng, other = np.random.default_rng(0), np.random.default_rng(0)
     assert np.array_equal(again.sample(rng, (3, 1)), law.sample(other, (3, 1)))
-
-
-def test_task_own_law():
-    class Sometimes:
-        def sample(self, rng, size):
-            return 1.0 + 9.0 * (rng.random(size) < 0.1)
-
-    race = simulate("K-sync", P=8, K=8, delay=Sometimes(), updates=500, seed=0)
-    assert np.unique(np.diff(race.time)).tolist() == [1, 10]
 
 
 def test_task_own_law_with_quantiles():

@@ -319,7 +319,7 @@ def handed_out(problem):
 @every_problem
 def test_nobody_can_write_to_the_arrays_of_a_problem(name):
     for array in handed_out(PROBLEMS[name]).values():
-        with pytest.raises(ValueError, match="read-only"):
+        with pytest.raises(ValueError, match="assignment destination is read-only"):
             array[...] = 7.0
 
 
@@ -427,9 +427,17 @@ X, Y = np.ones((4, 2)), [0, 1, 0, 1]
         (lambda: LeastSquares([[0.0]], [1]), ValueError, "at least one number other than 0"),
         (lambda: LeastSquares(X, [1, 2]), ValueError, "one target for each of the 4 rows of X; got 2"),
         (lambda: LeastSquares(X, Y, m=5), ValueError, "m must be between 1 and 4; got 5"),
-        (lambda: LeastSquares.synthetic(noise=-1), ValueError, "noise must be"),
+        (
+            lambda: LeastSquares.synthetic(noise=-1),
+            ValueError,
+            "^noise must be a finite number of at least 0; got -1",
+        ),
         (lambda: LogisticRegression(X, [0, 1, 2, 1], m=2), ValueError, "labels 0 and 1; got .*2"),
-        (lambda: LogisticRegression(X, Y, m=2, l2=-1), ValueError, "l2 must be"),
+        (
+            lambda: LogisticRegression(X, Y, m=2, l2=-1),
+            ValueError,
+            "^l2 must be a finite number of at least 0; got -1",
+        ),
         (lambda: SoftmaxRegression(X, [0, 1, 0.5, 1], m=2), ValueError, "classes numbered 0, 1, 2"),
         (lambda: SoftmaxRegression(X, [0, 2, 0, 2], m=2), ValueError, "no row of class 1"),
         (lambda: SoftmaxRegression(X, [0, 0, 0, 0], m=2), ValueError, "no row of class 1"),

@@ -419,16 +419,16 @@ class TestTimePerUpdate:
     def test_is_exact_where_there_is_no_chance(self):
         for replicas in (1, 3):
             race = simulate("K-sync", 4, 2, Constant(0.5), updates=90, replicas=replicas)
-            assert race.time_per_update() == (0.5, 0.0)
-            assert race.time_per_update(burn_in=30) == (0.5, 0.0)
-            assert race.thin(3).time_per_update() == (0.5, 0.0)
+            assert tuple(race.time_per_update()) == (0.5, 0.0)
+            assert tuple(race.time_per_update(burn_in=30)) == (0.5, 0.0)
+            assert tuple(race.thin(3).time_per_update()) == (0.5, 0.0)
 
     def test_leaves_out_the_burn_in(self):
         time = np.concatenate([np.arange(1, 31) * 10.0, 300 + np.arange(1, 61)])[None].repeat(2, axis=0)
         sync, go_on = (Race(variant, 4, 2, time) for variant in ("K-sync", "K-async"))
-        assert go_on.time_per_update().mean == 1.0  # a third
-        assert sync.time_per_update().mean == 4.0  # none
-        assert sync.time_per_update(burn_in=29).mean == pytest.approx((10 + 60) / 61)
+        assert go_on.time_per_update().value == 1.0  # a third
+        assert sync.time_per_update().value == 4.0  # none
+        assert sync.time_per_update(burn_in=29).value == pytest.approx((10 + 60) / 61)
 
     def test_of_several_replicas_is_that_of_their_ends(self):
         race = simulate("K-async", 4, 2, Pareto(), updates=60, replicas=10)
@@ -445,10 +445,17 @@ class TestTimePerUpdate:
         # 30 batches tell the error to about 13 %: chi-square with 29 degrees, false alarm 1e-6.
         assert error == pytest.approx(0.25 / np.sqrt(30_000), rel=0.75)
 
+    def test_of_one_replica_counts_every_update(self):
+        race = simulate("K-sync", 4, 2, Pareto(), updates=59)  # no multiple of the batches
+        assert race.time_per_update().value == pytest.approx(race.time[0, -1] / 59, rel=1e-15)
+        assert race.time_per_update(burn_in=9).value == pytest.approx(
+            (race.time[0, -1] - race.time[0, 8]) / 50
+        )
+
     def test_needs_enough_updates(self):
         race = simulate("K-async", 4, 2, Exponential(), updates=44)
         with pytest.raises(ValueError, match=r"at least 30 updates after the burn-in .*; it has 29"):
             race.time_per_update(burn_in=15)
-        assert race.time_per_update(burn_in=14).error > 0
+        assert race.time_per_update(burn_in=14).standard_error > 0
         with pytest.raises(ValueError, match="burn_in must be between 0 and 43; got 44"):
             race.time_per_update(burn_in=44)

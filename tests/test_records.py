@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Hashable
 
 import numpy as np
 import pytest
@@ -48,15 +49,14 @@ def test_equal_races_are_equal_and_others_are_not():
 
 
 def test_a_race_has_no_hash():
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(race_of())
+    assert not isinstance(race_of(), Hashable)
 
 
 @pytest.mark.parametrize("name", ["time", "learner", "staleness", "pushed"])
 def test_nobody_can_write_into_a_race(name):
     race = race_of()
     for part in (race, race.first(5), race.thin(2), race.until(1.0)):
-        with pytest.raises(ValueError, match="read-only"):
+        with pytest.raises(ValueError, match="assignment destination is read-only"):
             getattr(part, name)[0, 0] = 0
 
 
@@ -166,12 +166,6 @@ def test_columns_leave_out_what_a_smaller_K_does_not_use():
     race = Race("K-async", 4, np.array([[1, 2]]), [[1.0, 2.0]], None, staleness)
     columns = race.to_columns()
     assert columns["update"].tolist() == [0, 1, 1] and columns["staleness"].tolist() == [0, 1, 0]
-
-
-def test_columns_make_a_data_frame():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(race_of().to_columns())
-    assert frame.groupby("replica").time.max().tolist() == race_of().time[:, -1].tolist()
 
 
 ONES = np.ones((1, 2, 1), int)

@@ -61,18 +61,6 @@ def quick(monkeypatch):
     runtimes._simulate_once.cache_clear()
 
 
-def test_a_newcomer_chooses_K_for_a_time_budget():
-    # Eight lines at most, from the imports to the answer.
-    from sgdrace import Pareto, runtime_table, theory
-
-    table = runtime_table("K-async", P=8, law=Pareto(shape=2.5))
-    constants = {"eta": 0.02, "L": 1.0, "c": 1.0, "sigma2": 100.0, "e_0": 100.0, "gamma": 0.5}
-    K = theory.best_K("K-async", time=600, runtimes=table, **constants)
-
-    bounds = [theory.error_at_time("K-async", time=600, runtime=table, K=k, **constants) for k in range(1, 9)]
-    assert 1 < K == 1 + np.argmin(bounds) < 8
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("law", [Exponential(2.0), ShiftedExponential(), Uniform(), LogNormal(), Pareto()])
 def test_entries_are_what_theory_says_where_it_says_something(variant, law, quick):
@@ -241,9 +229,10 @@ def test_choices_are_among_the_K_of_the_table():
     best = theory.best_K("K-sync", time=[20, 160, 640], runtimes=few, **CONSTANTS)
     assert best.tolist() == [2, 5, 12]
     assert theory.adasync_K(few, time=50, F=1.0, eta=0.05, L=1.0, sigma2=10.0) == 2
-    with pytest.raises(TypeError, match="runtime must be a list of numbers; got"):
+    only_all = r"only a table of all K = 1, 2, ... is a list of runtimes; got K = 2, 5, 12\."
+    with pytest.raises(ValueError, match=only_all):
         BoundRule(few, interval=50.0, eta=0.05, L=1.0, sigma2=10.0, m=1)
-    with pytest.raises(ValueError, match=r"only a table of all K = 1, 2, ... is a list .* K = 2, 5, 12\."):
+    with pytest.raises(ValueError, match=only_all):
         np.asarray(few)
 
 
@@ -271,7 +260,7 @@ def test_a_table_is_read_only_and_keeps_its_story():
     table = runtime_table("K-sync", 4, Pareto(2.5))
     assert (table.variant, table.P, table.law, len(table)) == ("K-sync", 4, Pareto(2.5), 4)
     for array in (table.K, table.mean, table.standard_error):
-        with pytest.raises(ValueError, match="read-only"):
+        with pytest.raises(ValueError, match="assignment destination is read-only"):
             array[0] = 1
     np.asarray(table)[0] = 7.0  # a copy
     assert table.mean[0] != 7.0
@@ -288,7 +277,7 @@ def test_a_long_table_is_shown_in_part():
 def test_infinite_runtimes_are_told():
     assert runtime_table("K-sync", 4, Pareto(0.9), K=4).mean[0] == math.inf
     for variant, K in (("K-async", 1), ("K-async", 2), ("K-batch-async", 2), ("K-batch-sync", 2)):
-        with pytest.raises(ValueError, match="needs a finite mean"):
+        with pytest.raises(ValueError, match="this needs a finite mean"):
             runtime_table(variant, 4, Pareto(0.9), K=K)
 
 

@@ -48,7 +48,7 @@ def test_what_was_measured_is_read(tmp_path, text, column, times):
         ("learner\tms\n0\t1.5\n", 0, r"must have commas between its cells; it has '\\t'"),
         (",0\n0,1.5\n", 1, "line 1 of .* must name its 2 columns; it holds ',0': .* give as column the cell"),
         ("warm-up,9.5\nepoch,1.5\n", 1, "line 1 of .* must name its 2 columns; it holds 'warm-up,9.5'"),
-        ("ms,ms\n1,2\n", "ms", "several columns 'ms'"),
+        ("ms,ms\n1,2\n", "ms", "has several columns 'ms'; give the number of one"),
         ("ms,note\n,late\n", "ms", "line 2 of .* must hold a time; it holds ''"),
         ('ms,note\n1,"a\n2,b"\n', "ms", "line 2 of .* a quote is not closed"),
         ('ms,note\n1,a\n2,"b\n' + "3,c\n" * 50_000, "ms", "line 3 of .* a quote is not closed"),

@@ -5,18 +5,20 @@ Knows the shapes of numbers, counts and names; nothing of races or learning.
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
+Array = TypeVar("Array", bound=NDArray[Any] | None)
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 LARGEST_COUNT = 2**53
+SHORT = 3  # letters: what has no more resembles too much
 
 
 def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
@@ -35,6 +37,50 @@ def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -
     if number < minimum or (maximum is not None and number > maximum):
         raise ValueError(f"{name} must be {allowed}; got {shown(number)}.")
     return number
+
+
+def exact_count(name: str, value: Any, minimum: int = 1) -> int:
+    """A count that enters formulas, where a larger one would be rounded or overflow.
+
+    >>> exact_count("P", 8)
+    8
+    """
+    number = count(name, value, minimum)
+    if number > LARGEST_COUNT:
+        raise ValueError(
+            f"{name} must be at most 2^53, up to which floats hold every whole number; got {shown(number)}."
+        )
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """Whether something is wanted.
+
+    >>> flag("gradients", True)
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {shown(value)}.")
+    return bool(value)
+
+
+def computed(name: str, formula: Callable[[], Any]) -> Any:
+    """What a formula gives, a number or an array, unless it leaves the range of floats on the way.
+
+    >>> computed("a product", lambda: 2.0 * 3.0)
+    6.0
+    >>> computed("a square", lambda: 1e200**2)
+    Traceback (most recent call last):
+    ValueError: a square is no finite number: some argument is too large or too small for floats.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            value = formula()
+    except (OverflowError, ZeroDivisionError):
+        value = math.nan
+    if not np.isfinite(value).all():
+        raise ValueError(f"{name} is no finite number: some argument is too large or too small for floats.")
+    return value
 
 
 def real(
@@ -131,8 +177,9 @@ def one_of(name: str, value: Any, options: Sequence[str]) -> str:
         raise TypeError(f"{name} must be one of {', '.join(options)}; got {shown(value)}.")
     if value in options:
         return value
-    plain = {_letters(option): option for option in options}
-    near = get_close_matches(_letters(value), plain, n=1, cutoff=0.5)
+    plain, given = {_letters(option): option for option in options}, _letters(value)
+    long = [option for option in plain if min(len(option), len(given)) > SHORT]
+    near = [given] if given in plain else get_close_matches(given, long, n=1, cutoff=0.5)
     if near:
         raise ValueError(f"{name} {value!r} is unknown; did you mean {plain[near[0]]}?")
     raise ValueError(f"{name} must be one of {', '.join(options)}; got {value!r}.")
@@ -181,6 +228,13 @@ def store(frozen: Any, **checked: Any) -> None:
         object.__setattr__(frozen, name, value)
 
 
+def sealed(array: Array) -> Array:
+    """An array that nobody else holds, closed for writing where it is: no copy."""
+    if array is not None:
+        array.flags.writeable = False
+    return array
+
+
 def shown(value: Any) -> str:
     """A value as an error message quotes it: short, whatever it is."""
     try:
@@ -188,6 +242,15 @@ def shown(value: Any) -> str:
     except Exception:  # of somebody's own class, or of an integer with thousands of digits
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 60 else f"{type(value).__name__} {text[:50]}…"
+
+
+def described(value: Any) -> str:
+    """The same, with the shape of an array.
+
+    >>> described(np.ones(2))
+    'an array of shape (2,), array([1., 1.])'
+    """
+    return (f"an array of shape {value.shape}, " if isinstance(value, np.ndarray) else "") + shown(value)
 
 
 def _float_array(values: Any) -> FloatArray:

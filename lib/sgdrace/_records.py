@@ -75,13 +75,6 @@ def read_only(array: NDArray[Any]) -> Any:
     return array
 
 
-def sealed(array: NDArray[Any] | None) -> Any:
-    """An array that nobody else holds, closed for writing where it is: no copy."""
-    if array is not None:
-        array.flags.writeable = False
-    return array
-
-
 def _format(cls: type) -> str:
     return f"sgdrace.{cls.__name__}"
 

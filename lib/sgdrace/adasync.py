@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
-from sgdrace._arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, store
+from sgdrace._arguments import FloatArray, Seed, count, flag, real, reals, sealed, seed_sequence, shown, store
 from sgdrace.delays import Law, PerLearner
 from sgdrace.learning_rates import LearningRate, as_learning_rate, takes_one
 from sgdrace.problems import Problem, as_problem
 from sgdrace.stepped_race import SteppedRace
 from sgdrace.theory.adasync import adasync_K, quadratic_rule, square_root_rule, whole_K
-from sgdrace.training import Records, Replay, Training, flag
+from sgdrace.theory.tables import RuntimeTable
+from sgdrace.training import Records, Replay, Training
 from sgdrace.variants import variant_P_K
 
 # Updates during which no time passes, after which a run until some time is refused. A law that lets time pass
@@ -99,15 +100,15 @@ class QuadraticRule:
 class BoundRule:
     """The K that minimizes 2 F E[T_K]/(t η) + L η σ²/(K m), the bound for the next t units of time.
 
-    `runtime` is the table E[T_1], E[T_2], ...; so this rule serves any variant and law. `interval` is t, the
-    time between two choices of K.
+    `runtime` is a RuntimeTable of all K or a list E[T_1], E[T_2], ...; so this rule serves any variant and
+    law. `interval` is t, the time between two choices of K.
 
     >>> rule = BoundRule([K / 16 for K in range(1, 17)], eta=0.05, L=1.0, sigma2=10.0, m=1, interval=50.0)
     >>> rule(Progress(excess=np.array([1.0, 0.1]), first=1.0, time=[5.0, 5.1], updates=[9, 9], K=[2, 2]))
     array([ 3., 10.])
     """
 
-    runtime: ArrayLike
+    runtime: ArrayLike | RuntimeTable
     eta: float
     L: float
     sigma2: float
@@ -115,9 +116,10 @@ class BoundRule:
     interval: float
 
     def __post_init__(self) -> None:
-        table = reals("runtime", self.runtime, above=0).copy()
-        table.flags.writeable = False
-        store(self, runtime=table)
+        if isinstance(self.runtime, RuntimeTable):
+            reals("runtime", self.runtime.all_K(), above=0)
+        else:
+            store(self, runtime=sealed(reals("runtime", self.runtime, above=0).copy()))
         for name in ("eta", "L", "interval"):
             store(self, **{name: real(name, getattr(self, name), above=0)})
         store(self, sigma2=real("sigma2", self.sigma2, above=0, closed=True), m=count("m", self.m))

@@ -4,20 +4,14 @@ Knows the arrays that a record carries; nothing of how it was made, nor of the f
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sgdrace._arguments import FloatArray, count, floats
+from sgdrace._estimate import Estimate, mean_of, share_of, variance_of
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """Numbers measured over replicas, with their standard errors (infinite for a single replica)."""
-
-    value: FloatArray
-    standard_error: FloatArray
+__all__ = ["Estimate", "fresh_share", "gamma", "mean_of", "share_of", "variance_of"]
 
 
 def gamma(run: Any) -> Estimate:
@@ -42,10 +36,10 @@ def gamma(run: Any) -> Estimate:
     square, gap = (np.divide(x, unit, out=np.zeros(x.shape), where=unit > 0) for x in (square, gap))
     value = _ratio(gap.mean(axis=0), square.mean(axis=0))
     if len(square) == 1:
-        return Estimate(value, np.full(value.shape, math.inf))
+        return Estimate(value, np.full(value.shape, math.inf), runs=1)
     known = np.isfinite(value)  # a gradient of exactly 0 leaves gamma infinite
     spread = np.std(gap - np.where(known, value, 0.0) * square, axis=0, ddof=1) / math.sqrt(len(square))
-    return Estimate(value, _ratio(spread, square.mean(axis=0)))
+    return Estimate(value, _ratio(spread, square.mean(axis=0)), len(square))
 
 
 def fresh_share(race: Any, burn_in: int = 0) -> float:

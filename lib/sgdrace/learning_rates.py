@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sgdrace._arguments import FloatArray, count, real, shown, store
+from sgdrace._arguments import FloatArray, count, described, real, shown, store
 
 TINY = math.ulp(0.0)  # the smallest number above 0
 
@@ -268,7 +268,7 @@ def checked_steps(schedule: LearningRate, steps: Any, used: NDArray[np.bool_]) -
             return given
     raise (ValueError if numbers else TypeError)(
         f"steps must be finite numbers of at least 0, one or an array of shape ({replicas}, {K}), "
-        f"({replicas}, 1) or (1, {K}); {type(schedule).__name__} gave {_described(steps)}."
+        f"({replicas}, 1) or (1, {K}); {type(schedule).__name__} gave {described(steps)}."
     )
 
 
@@ -294,8 +294,3 @@ def _fits(shape: tuple[int, ...], replicas: int, K: int) -> bool:
 def _usable(steps: FloatArray) -> bool:
     # A comparison with NaN is false. The methods min and max take twice the time.
     return bool(np.minimum.reduce(steps, axis=None) >= 0 and np.maximum.reduce(steps, axis=None) < np.inf)
-
-
-def _described(steps: Any) -> str:
-    shape = f" of shape {steps.shape}" if isinstance(steps, np.ndarray) else ""
-    return " ".join(shown(steps).split()) + shape

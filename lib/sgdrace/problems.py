@@ -8,13 +8,24 @@ A problem keeps copies of what it is given and hands out arrays that cannot be w
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from sgdrace._arguments import FloatArray, Seed, count, floats, one_of, real, reals, seed_sequence, shown
+from sgdrace._arguments import (
+    FloatArray,
+    Seed,
+    count,
+    floats,
+    one_of,
+    real,
+    reals,
+    sealed,
+    seed_sequence,
+    shown,
+)
 from sgdrace._extras import extra
 from sgdrace._memory import must_fit
 
@@ -23,8 +34,6 @@ PIECE = 2**22
 
 CONSTANTS = ("L", "c", "sigma2", "M_G", "minimum")
 ASKED_BY_BOUNDS = ("L", "c", "sigma2", "M_G", "m", "e_0")
-
-Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class Workspace:
@@ -165,7 +174,7 @@ class Quadratic(Problem):
     def __init__(
         self, eigenvalues: ArrayLike = (1.0,), sigma2: float = 1.0, m: int = 1, start: ArrayLike = 1.0
     ) -> None:
-        self.eigenvalues = _frozen(reals("eigenvalues", eigenvalues, above=0).copy())
+        self.eigenvalues = sealed(reals("eigenvalues", eigenvalues, above=0).copy())
         self.dimension = self.eigenvalues.size
         self.m = count("m", m)
         self.start = _start(start, self.dimension)
@@ -224,8 +233,8 @@ class DataProblem(Problem):
     def __init__(
         self, X: FloatArray, y: NDArray[Any], m: int, units: int, dimension: int, seed: Seed
     ) -> None:
-        self.X = _frozen(X)  # (n, p)
-        self.y = _frozen(y)  # (n,)
+        self.X = sealed(X)  # (n, p)
+        self.y = sealed(y)  # (n,)
         n, p = self.X.shape
         if len(y) != n:
             raise ValueError(f"y must hold one target for each of the {n} rows of X; got {len(y)}.")
@@ -428,7 +437,7 @@ class LeastSquares(DataProblem):
     @cached_property
     def optimum(self) -> FloatArray:
         """The least minimizer of F, (d,)."""
-        return _frozen(np.asarray(np.linalg.lstsq(self.X, self.y)[0]))
+        return sealed(np.asarray(np.linalg.lstsq(self.X, self.y)[0]))
 
     @cached_property
     def minimum(self) -> float:  # type: ignore[override]
@@ -514,7 +523,7 @@ class _Classifier(DataProblem):
         """Minimizing weights (d,), by L-BFGS; without l2 on separable data the last ones reached."""
         exact: Any = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-9}
         found = optimize.minimize(self._value, self.start, jac=True, method="L-BFGS-B", options=exact)
-        return _frozen(np.asarray(found.x))
+        return sealed(np.asarray(found.x))
 
     def _value(self, w: FloatArray) -> tuple[float, FloatArray]:
         return float(self.loss(w)), self.gradient(w)
@@ -645,7 +654,7 @@ class MLP(DataProblem):
         rng = np.random.default_rng(root.spawn(1)[0])
         V = rng.standard_normal((hidden, p)) / np.sqrt(np.square(features).sum(axis=1).mean())
         U = rng.standard_normal((self.classes, hidden + 1)) / np.sqrt(hidden + 1)
-        self.start = _frozen(np.concatenate([V.ravel(), U.ravel()]))  # (d,)
+        self.start = sealed(np.concatenate([V.ravel(), U.ravel()]))  # (d,)
 
     @classmethod
     def digits(cls, hidden: int = 16, m: int = 32, seed: Seed = 0) -> Self:
@@ -733,12 +742,6 @@ def _softmax_derivatives(z: FloatArray, y: NDArray[Any]) -> None:
     z[np.arange(q)[:, None], y, np.arange(rows)] -= 1
 
 
-def _frozen(array: Array) -> Array:
-    """An array of our own that nobody can write to any more."""
-    array.flags.writeable = False
-    return array
-
-
 def _features(X: ArrayLike) -> FloatArray:
     """A copy of the data, (n, p)."""
     features = np.array(floats("X", X, "a table of numbers, one row for each example", truth=True), order="C")
@@ -774,7 +777,7 @@ def _start(start: ArrayLike, dimension: int) -> FloatArray:
     weights = floats("start", start, f"a number or {dimension} numbers")
     if weights.shape not in ((), (dimension,)) or not np.isfinite(weights).all():
         raise ValueError(f"start must be a finite number or {dimension} finite numbers; got {shown(start)}.")
-    return _frozen(np.array(np.broadcast_to(weights, (dimension,))))
+    return sealed(np.array(np.broadcast_to(weights, (dimension,))))
 
 
 def _synthetic(rows: int, dimension: int, seed: int) -> tuple[FloatArray, FloatArray, np.random.Generator]:

@@ -129,7 +129,7 @@ def run(
         w = step(w, pushes)
         books.update(pushes)
         again = range(P) if sync else waiting
-        # A start cancels what that learner still runs.
+        # A start cancels what still runs there.
         for learner in again:
             engine.start(learner, j + 1, w)
     return books.history(variant, P, K, w)

@@ -19,7 +19,19 @@ from numpy.typing import ArrayLike
 from tqdm.auto import tqdm
 
 from sgdrace import order_statistics
-from sgdrace._arguments import FloatArray, IntArray, Seed, count, floats, real, seed_sequence, shown, store
+from sgdrace._arguments import (
+    FloatArray,
+    IntArray,
+    Seed,
+    count,
+    flag,
+    floats,
+    real,
+    sealed,
+    seed_sequence,
+    shown,
+    store,
+)
 from sgdrace._completions import (
     Learners,
     by_learner,
@@ -29,8 +41,9 @@ from sgdrace._completions import (
     first_completions,
     last_of_group,
 )
+from sgdrace._estimate import Estimate, mean_of
 from sgdrace._memory import must_fit
-from sgdrace._records import Record, read_only, sealed
+from sgdrace._records import Record, read_only
 from sgdrace._times import CommonTimes, FreshTimes, Source
 from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
 from sgdrace.jobs import Jobs
@@ -57,13 +70,6 @@ class Utilization(Record):
     def used(self) -> FloatArray:
         """What went into an update, fresh or stale."""
         return self.used_fresh + self.used_stale
-
-
-class TimePerUpdate(NamedTuple):
-    """The long-run time from one update to the next, estimated, and how far off that may be."""
-
-    mean: float
-    error: float  # one standard error
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -188,7 +194,7 @@ class Race(Record):
         cancelled, running = (rest, nothing) if self.variant.endswith("-sync") else (nothing, rest)
         return Utilization(fresh, stale, cancelled, idle, running)
 
-    def time_per_update(self, burn_in: int | None = None) -> TimePerUpdate:
+    def time_per_update(self, burn_in: int | None = None) -> Estimate:
         """The mean time from one update to the next in the long run, with its standard error.
 
         The first updates do not count: `burn_in` of them, or unless told a third in the async variants,
@@ -205,18 +211,17 @@ class Race(Record):
             burn_in = 0 if self.variant.endswith("-sync") else J // 3
         b = count("burn_in", burn_in, minimum=0, maximum=J - 1)
         begin = self.time[:, b - 1] if b else np.zeros(len(self.time))
-        if len(self.time) > 1:
-            means = (self.time[:, -1] - begin) / ((J - b) * self.every)
-        else:
+        means = (self.time[:, -1] - begin) / ((J - b) * self.every)
+        spread = means
+        if len(means) == 1:
             if J - b < BATCHES:
                 raise ValueError(
                     f"one replica needs at least {BATCHES} updates after the burn-in to tell how far off its "
                     f"mean may be; it has {J - b}."
                 )
             ends = b + np.arange(1, BATCHES + 1) * ((J - b) // BATCHES) - 1
-            gaps = np.diff(self.time[0, ends], prepend=begin)
-            means = gaps / ((J - b) // BATCHES * self.every)
-        return TimePerUpdate(float(means.mean()), float(means.std(ddof=1) / math.sqrt(means.size)))
+            spread = np.diff(self.time[0, ends], prepend=begin) / ((J - b) // BATCHES * self.every)
+        return Estimate(float(means.mean()), mean_of(spread).standard_error, spread.size)
 
     def to_columns(self) -> dict[str, Any]:
         """Equally long columns, as pandas and polars take them: `DataFrame(race.to_columns())`.
@@ -294,10 +299,13 @@ def simulate(
     if (updates is None) == (until is None):
         raise ValueError("simulate needs either updates or until: how many updates, or until when.")
     R, workers, root = count("replicas", replicas), count("threads", threads), seed_sequence(seed)
+    shows = flag("progress", progress)
 
     def race_of(J: int, common: bool) -> Race:
         plan = _Plan(P, K, J, law, bool(detail), common)
-        time, learner, staleness, pushed = map(sealed, _simulated(variant, plan, R, root, workers, progress))
+        time, learner, staleness, pushed = _simulated(variant, plan, R, root, workers, shows)
+        for part in (time, learner, staleness, pushed):
+            sealed(part)
         if not np.isfinite(time[:, -1]).all():
             raise ValueError(f"the times of {delay!r} are too large: their sum is no longer a finite number.")
         return Race(variant, P, K, time, learner, staleness, pushed, law=delay)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from tqdm.auto import tqdm
 
-from sgdrace._arguments import Seed, count, seed_sequence, shown
+from sgdrace._arguments import Seed, count, flag, seed_sequence, shown
 from sgdrace._quadrature import QuadratureError
 from sgdrace.delays import DelayLaw, Empirical, Law, PerLearner, finite_mean, law_of_learners
 from sgdrace.delays.adapters import OwnLaw
@@ -63,12 +63,12 @@ def runtime_table(
     X = law_of_learners(law, P)
     counts = _counts(variant, P, K)
     length, repeated = count("updates", updates), count("replicas", replicas, minimum=2)
-    root = seed_sequence(seed)
+    root, shows = seed_sequence(seed), flag("progress", progress)
     entries = _known(variant, P, counts, X)
     left = [k for k in counts if k not in entries]
     if left:
         _check_mean(X)
-    for k in tqdm(left, unit=" K", disable=not progress):
+    for k in tqdm(left, unit=" K", disable=not shows):
         entries[k] = _measured(_Asked(variant, P, k, length, repeated, _key(X, root), X, root))
     mean, error, source = zip(*(entries[k] for k in counts), strict=True)
     return RuntimeTable(variant, P, law, np.array(counts), np.array(mean), np.array(error), source)

@@ -14,8 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from sgdrace import _memory
-from sgdrace._arguments import FloatArray, Seed, count, real, reals, seed_sequence, shown, store
-from sgdrace._records import Record, read_only, sealed
+from sgdrace._arguments import (
+    FloatArray,
+    Seed,
+    count,
+    described,
+    flag,
+    real,
+    reals,
+    sealed,
+    seed_sequence,
+    shown,
+    store,
+)
+from sgdrace._records import Record, read_only
 from sgdrace.learning_rates import ConstantRate, LearningRate, Update, as_learning_rate, checked_steps
 from sgdrace.problems import Problem, Workspace, as_problem
 from sgdrace.race import Race
@@ -36,7 +48,7 @@ STREAM = 0xFFFFF5D6  # far above the number of any replica or block
 
 @dataclass(frozen=True, eq=False)
 class Band(Record):
-    """The loss at given times over replicas: its mean, and between which two values most of them lie."""
+    """The loss over replicas as time goes by: its mean, and between which two values most of them lie."""
 
     times: FloatArray  # (times,), as the others
     mean: FloatArray
@@ -160,23 +172,31 @@ class Training(Record):
             losses[r] = self.loss[r, np.searchsorted(clock, asked, side="right") - 1]
         return losses
 
-    def band(self, times: ArrayLike, low: float = 0.1, high: float = 0.9) -> Band:
+    def band(self, times: ArrayLike | None = None, low: float = 0.1, high: float = 0.9) -> Band:
         """Mean and quantiles over replicas of the loss at given wallclock times, as `at` knows it.
 
-        A replica that has diverged counts with its loss of +inf, for leaving it out would flatter the rest:
-        the mean is +inf from then on, and a quantile once too few replicas are left below it.
+        Without times it is the band of the records, which compares replicas after as many `updates`; its
+        times are then the means of when that was. A replica that has diverged counts with its loss of +inf,
+        for leaving it out would flatter the rest: the mean is +inf from then on, and a quantile once too few
+        replicas are left below it.
 
         >>> from sgdrace import Exponential, Quadratic, simulate
         >>> race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=200, replicas=50, seed=0)
-        >>> band = train(Quadratic(start=3.0), race, 0.1, every=1).band([0.0, 2.0, 20.0])
+        >>> run = train(Quadratic(start=3.0), race, 0.1, every=1)
+        >>> band = run.band([0.0, 2.0, 20.0])
         >>> band.mean.round(2), bool((band.low <= band.high).all())
         (array([4.5 , 0.81, 0.02]), True)
+        >>> run.band().mean.shape == run.updates.shape
+        True
         """
         low = real("low", low, above=0, below=1, closed=True)
         high = real("high", high, above=low, below=1, closed=True)
-        losses = self.at(times)
+        if times is None:
+            losses, clock = self.loss, self.time.mean(axis=0)
+        else:
+            losses, clock = self.at(times), reals("times", times).copy()
         edges = [_quantile(losses, share) for share in (low, high)]
-        return Band(reals("times", times).copy(), losses.mean(axis=0), *edges)
+        return Band(clock, losses.mean(axis=0), *edges)
 
     def time_to_reach(self, loss: float) -> FloatArray:
         """When each replica was first recorded with at most this loss, (replicas,); +inf if it never was.
@@ -387,7 +407,7 @@ class Replay:
         if not isinstance(choice, np.ndarray) or choice.shape[:1] != (size,):
             raise ValueError(
                 f"draw of {self.problem!r} must give an array of {size} mini-batches along its first axis; "
-                f"it gave {_described(choice)}."
+                f"it gave {described(choice)}."
             )
         return choice
 
@@ -396,7 +416,7 @@ class Replay:
         if type(values) is not np.ndarray or values.shape != shape or values.dtype.kind not in "fiu":
             raise ValueError(
                 f"{method} of {self.problem!r} must give an array of numbers of shape {shape}; "
-                f"it gave {_described(values)}."
+                f"it gave {described(values)}."
             )
         # Later on a NaN comes from overflow, and counts as divergence; at the start it is no number at all.
         if self.version == 0 and np.isnan(values).any():
@@ -514,17 +534,6 @@ def _weighted_mean(
     return np.asarray(np.matmul(weight[:, None], each)[:, 0])
 
 
-def flag(name: str, value: Any) -> bool:
-    """Whether something is wanted.
-
-    >>> flag("gradients", True)
-    True
-    """
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {shown(value)}.")
-    return bool(value)
-
-
 def _check(race: Any) -> None:
     if not isinstance(race, Race):
         raise TypeError(f"race must be a Race, as simulate(...) returns it; got {shown(race)}.")
@@ -573,9 +582,5 @@ def _numbers(name: str, values: Any, shape: tuple[int | None, ...], kinds: str =
     if not fits or array.dtype.kind not in kinds or (array != array).any():
         lengths = " x ".join("any number" if n is None else str(n) for n in shape)
         what = "whole numbers" if kinds == "iu" else "numbers, none of them NaN"
-        raise ValueError(f"{name} must be an array of {lengths} {what}; got {_described(values)}.")
+        raise ValueError(f"{name} must be an array of {lengths} {what}; got {described(values)}.")
     return np.asarray(read_only(array))
-
-
-def _described(values: Any) -> str:
-    return f"an array of shape {values.shape}" if isinstance(values, np.ndarray) else shown(values)

@@ -5,7 +5,7 @@ Knows who waits for whom in words only; `protocol` runs them.
 
 from typing import Any
 
-from sgdrace._arguments import LARGEST_COUNT, count, one_of
+from sgdrace._arguments import exact_count, one_of
 
 VARIANTS = ("K-sync", "K-batch-sync", "K-async", "K-batch-async")
 
@@ -16,10 +16,7 @@ def variant_P_K(variant: Any, P: Any, K: Any) -> tuple[str, int, int]:
     >>> variant_P_K("K-batch-sync", 8, 20)
     ('K-batch-sync', 8, 20)
     """
-    variant, P, K = one_of("variant", variant, VARIANTS), count("P", P), count("K", K)
-    for name, number in (("P", P), ("K", K)):
-        if number > LARGEST_COUNT:
-            raise ValueError(f"{name} must be at most 2^53, up to which floats hold every whole number.")
+    variant, P, K = one_of("variant", variant, VARIANTS), exact_count("P", P), exact_count("K", K)
     if K > P and "batch" not in variant:
         raise ValueError(
             f"{variant} waits for K different learners, so K must be between 1 and P = {P}; got {K}."

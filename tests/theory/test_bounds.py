@@ -325,7 +325,7 @@ def test_best_K_takes_tables_of_gamma_and_p0():
 
 def test_approximate_best_K_is_at_least_1_and_needs_noise():
     assert theory.best_K_batch(time=0.01, P=16, mean_delay=1.0, **RACE) == 1
-    with pytest.raises(ValueError, match=r"sigma2 > 0"):
+    with pytest.raises(ValueError, match=r"this needs noise \(sigma2 > 0\)"):
         theory.best_K_batch(time=1.0, P=16, mean_delay=1.0, **RACE | {"sigma2": 0.0})
 
 

@@ -176,9 +176,9 @@ def test_bad_arguments_are_named():
         theory.staleness_pmf("K-async", 8, 1, [0, -1])
     with pytest.raises(ValueError, match="between 1 and P = 4; got 5"):
         theory.mean_staleness("K-async", 4, 5)
-    with pytest.raises(ValueError, match="finite mean"):
+    with pytest.raises(ValueError, match="this needs a finite mean"):
         theory.p0_frequency(Pareto(1.0), 4)
-    with pytest.raises(TypeError, match="not a PerLearner"):
+    with pytest.raises(TypeError, match="must be one law that all learners share here, not a PerLearner"):
         theory.p0_frequency(PerLearner([Exponential()] * 2), 2)
 
 

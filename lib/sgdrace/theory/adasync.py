@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace._arguments import LARGEST_COUNT, FloatArray, count, floats, real, shown
+from sgdrace._arguments import LARGEST_COUNT, FloatArray, computed, count, exact_count, floats, real, shown
 from sgdrace.theory.tables import RuntimeTable, by_K
 
 
@@ -76,8 +76,9 @@ def adasync_K_batch(
     >>> round(adasync_K_batch(P=16, mean_delay=1.0, time=50, F=1.0, eta=0.05, L=1.0, sigma2=10.0), 5)
     3.16228
     """
-    throughput = count("P", P) / real("mean_delay", mean_delay, above=0)
-    return math.sqrt(throughput * _noise_over_progress(time, F, eta, L, sigma2, m))
+    P, mean_delay = exact_count("P", P), real("mean_delay", mean_delay, above=0)
+    weight = _noise_over_progress(time, F, eta, L, sigma2, m)
+    return float(computed("the best K", lambda: math.sqrt(P / mean_delay * weight)))
 
 
 def adasync_K_sync(
@@ -90,8 +91,8 @@ def adasync_K_sync(
     >>> round(adasync_K_sync(P=16, rate=1.0, time=50, F=1.0, eta=0.05, L=1.0, sigma2=10.0), 5)
     2.86518
     """
-    B = real("rate", rate, above=0) * _noise_over_progress(time, F, eta, L, sigma2, m)
-    return float(_quadratic_root(B, count("P", P)))
+    P, B = exact_count("P", P), real("rate", rate, above=0) * _noise_over_progress(time, F, eta, L, sigma2, m)
+    return float(computed("the best K", lambda: _quadratic_root(B, P)))
 
 
 def adasync_K_pareto(
@@ -111,7 +112,7 @@ def adasync_K_pareto(
     >>> round(adasync_K_pareto(P=16, shape=2.5, time=50, F=1.0, eta=0.05, L=1.0, sigma2=10.0), 4)
     4.0711
     """
-    P, shape = count("P", P), real("shape", shape, above=0)
+    P, shape = exact_count("P", P), real("shape", shape, above=0)
     target = shape * _noise_over_progress(time, F, eta, L, sigma2, m) / real("scale", scale, above=0)
     # As a share k = K/P of the learners: P k²/(1-k)^(1+1/shape) = target.
     return P * _pareto_share(target / P, shape)
@@ -123,7 +124,8 @@ def square_root_rule(K_0: float, F_0: float, F: ArrayLike) -> Any:
     >>> round(square_root_rule(K_0=2, F_0=10.0, F=1.0), 5)
     6.32456
     """
-    return _plain(real("K_0", K_0, above=0) * np.sqrt(_loss_ratio(F_0, F)))
+    K_0, ratio = real("K_0", K_0, above=0), _loss_ratio(F_0, F)
+    return _plain(computed("K", lambda: K_0 * np.sqrt(ratio)))
 
 
 def quadratic_rule(K_0: float, F_0: float, F: ArrayLike, P: int) -> Any:
@@ -132,9 +134,9 @@ def quadratic_rule(K_0: float, F_0: float, F: ArrayLike, P: int) -> Any:
     >>> round(quadratic_rule(K_0=2, F_0=10.0, F=1.0, P=16), 5)
     5.48194
     """
-    P = count("P", P, minimum=2)
-    K_0 = real("K_0", K_0, above=0, below=P)
-    return _plain(_quadratic_root(K_0**2 / (P - K_0) * _loss_ratio(F_0, F), P))
+    P = exact_count("P", P, minimum=2)
+    K_0, ratio = real("K_0", K_0, above=0, below=P), _loss_ratio(F_0, F)
+    return _plain(computed("K", lambda: _quadratic_root(K_0**2 / (P - K_0) * ratio, P)))
 
 
 def pareto_rule(K_0: float, F_0: float, F: float, P: int, shape: float) -> float:
@@ -143,10 +145,11 @@ def pareto_rule(K_0: float, F_0: float, F: float, P: int, shape: float) -> float
     >>> round(pareto_rule(K_0=2, F_0=10.0, F=1.0, P=16, shape=2.5), 4)
     5.2551
     """
-    P, shape = count("P", P, minimum=2), real("shape", shape, above=0)
+    P, shape = exact_count("P", P, minimum=2), real("shape", shape, above=0)
     share = real("K_0", K_0, above=0, below=P) / P
-    ratio = real("F_0", F_0, above=0) / real("F", F, above=0)
-    return P * _pareto_share(ratio * share**2 / (1 - share) ** (1 + 1 / shape), shape)
+    ratio = _loss_ratio(F_0, real("F", F, above=0))
+    target = computed("K_0²/(P - K_0)^(1 + 1/shape)", lambda: share**2 / (1 - share) ** (1 + 1 / shape))
+    return P * _pareto_share(float(ratio * target), shape)
 
 
 def whole_K(K: ArrayLike, K_max: int | None = None) -> Any:
@@ -186,7 +189,8 @@ def _plain(result: Any) -> Any:
 
 
 def _loss_ratio(F_0: float, F: ArrayLike) -> Any:
-    return real("F_0", F_0, above=0) / _positive("F, the loss above its infimum,", F)
+    first, now = real("F_0", F_0, above=0), _positive("F, the loss above its infimum,", F)
+    return computed("F_0/F", lambda: first / now)
 
 
 def _positive(name: str, values: ArrayLike) -> FloatArray:
@@ -203,12 +207,13 @@ def _quadratic_root(B: Any, P: int) -> Any:
 
 def _pareto_share(target: float, shape: float) -> float:
     """The k in (0, 1) with k²/(1-k)^(1+1/shape) = target, found as a logit, where both ends are far away."""
-    if target == 0:
+    if real("K²/(P - K)^(1 + 1/shape)", target) == 0:
         return 0.0
+    power = computed("1 + 1/shape", lambda: 1 + 1 / shape)
 
     def excess(z: float) -> float:
         log_k, log_rest = -np.logaddexp(0, -z), -np.logaddexp(0, z)
-        return float(2 * log_k - (1 + 1 / shape) * log_rest - math.log(target))
+        return float(2 * log_k - power * log_rest - math.log(target))
 
-    z = optimize.brentq(excess, -800, 800 + 800 * shape)
+    z = optimize.brentq(excess, -800, 800)  # the logarithm of a float is between -745 and 710
     return float(1 / (1 + math.exp(-z)))

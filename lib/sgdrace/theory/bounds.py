@@ -19,7 +19,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from sgdrace._arguments import FloatArray, count, floats, one_of, real, reals, shown, store
+from sgdrace._arguments import (
+    FloatArray,
+    computed,
+    exact_count,
+    floats,
+    one_of,
+    real,
+    reals,
+    shown,
+    store,
+)
 from sgdrace.theory.tables import RuntimeTable, by_K, runtime_at
 from sgdrace.variants import VARIANTS
 
@@ -105,7 +115,8 @@ def largest_eta(
     """
     variant = one_of("variant", variant, VARIANTS)
     K, L, m, M_G = _K_L_m_M_G(K, L, m, M_G)
-    return _theta(variant, theta) / (L * (1 + M_G / (K * m)))
+    share = _theta(variant, theta)
+    return float(computed("the largest eta", lambda: share / (L * (1 + M_G / (K * m)))))
 
 
 def error_curve(
@@ -200,6 +211,7 @@ def error_bound_along(
     [1.0, 0.9, 1.08]
     """
     K, L, m, M_G = _K_L_m_M_G(K, L, m, M_G)
+    eta, c, sigma2, e_0 = real("eta", eta), real("c", c), real("sigma2", sigma2), real("e_0", e_0)
     # Only for its checks of the constants, which do not involve gamma.
     error_curve("K-async", K=K, eta=eta, L=L, c=c, sigma2=sigma2, e_0=e_0, m=m, M_G=M_G, gamma=0.0)
     gammas = reals("gamma", gamma, above=0, closed=True)
@@ -208,11 +220,12 @@ def error_bound_along(
         raise ValueError(
             f"p0 must be one probability or one for each of the {gammas.size} updates; got {shown(p0)}."
         )
-    bound = [float(e_0)]
-    for gamma_1 in 1 - gammas + fresh / 2:
+    noise = computed("the noise of an update", lambda: L * eta * eta * sigma2 / (2 * K * m))
+    bound = [e_0]
+    for gamma_1 in (1 - gammas + fresh / 2).tolist():
         contraction = 1 - eta * gamma_1 * (c if gamma_1 >= 0 else L)
-        bound.append(contraction * bound[-1] + L * eta**2 * sigma2 / (2 * K * m))
-    return np.array(bound)
+        bound.append(contraction * bound[-1] + noise)
+    return np.asarray(computed("the bound", lambda: np.array(bound)))
 
 
 def nonconvex_bound(
@@ -242,9 +255,14 @@ def nonconvex_bound(
     J = _not_negative("updates", updates)
     if (J == 0).any():
         raise ValueError("updates must be at least 1: there is no mean over 0 updates.")
-    start = 2 * real("e_0", e_0, above=0) / (eta * gamma_1)
-    floor = L * eta * real("sigma2", sigma2, above=0, closed=True) / (K * m * gamma_1)
-    return _plain(start / J + floor)
+    eta, e_0, sigma2 = (
+        real("eta", eta),
+        real("e_0", e_0, above=0),
+        real("sigma2", sigma2, above=0, closed=True),
+    )
+    return _plain(
+        computed("the bound", lambda: 2 * e_0 / (eta * gamma_1) / J + L * eta * sigma2 / (K * m * gamma_1))
+    )
 
 
 def time_to_reach(curve: ErrorCurve, eps: float) -> float:
@@ -360,9 +378,9 @@ def best_K_batch(
         raise ValueError(
             "this needs noise (sigma2 > 0) and 0 < eta c < 1; else K = 1 is best or one update is enough."
         )
-    mini_batches = real("time", time, above=0) * count("P", P) / real("mean_delay", mean_delay, above=0)
+    mini_batches = real("time", time, above=0) * exact_count("P", P) / real("mean_delay", mean_delay, above=0)
     A = -math.log(curve.factor) * mini_batches
-    return max(1.0, A / math.log1p(A * e_0 / curve.floor))
+    return max(1.0, float(computed("the best K", lambda: A / math.log1p(A * curve.e_0 / curve.floor))))
 
 
 def staleness_compensating_bound(
@@ -385,14 +403,15 @@ def staleness_compensating_bound(
     >>> staleness_compensating_bound(updates=100, C=0.001, eta_max=0.1, L=1.0, sigma2=1.0, e_0=5.0)
     11.1
     """
-    J = count("updates", updates)
+    J = exact_count("updates", updates)
     K, L, m, M_G = _K_L_m_M_G(K, L, m, M_G)
     eta_max = _eta_within("eta_max", eta_max, largest_eta("K-sync", K=K, L=L, m=m, M_G=M_G))
     squares = J * eta_max**2
     if eta_square_sum is not None:
         squares = real("eta_square_sum", eta_square_sum, above=0, below=squares * (1 + 1e-9), closed=True)
     noise = real("sigma2", sigma2, above=0, closed=True) / (K * m)
-    return 2 * real("e_0", e_0, above=0) + J * L**2 * real("C", C, above=0) + L * noise * squares
+    e_0, C = real("e_0", e_0, above=0), real("C", C, above=0)
+    return float(computed("the bound", lambda: 2 * e_0 + J * L**2 * C + L * noise * squares))
 
 
 def staleness_compensating_floor(
@@ -420,7 +439,8 @@ def staleness_compensating_floor(
     eta_max = _eta_within("eta_max", eta_max, largest_eta("K-sync", K=K, L=L, m=m, M_G=M_G))
     eta_min = real("eta_min", eta_min, above=0, below=eta_max * (1 + 1e-12))
     noise = real("sigma2", sigma2, above=0, closed=True) / (K * m)
-    return (L**2 * real("C", C, above=0) + L * eta_max**2 * noise) / (2 * c * eta_min)
+    C = real("C", C, above=0)
+    return float(computed("the floor", lambda: (L**2 * C + L * eta_max**2 * noise) / (2 * c * eta_min)))
 
 
 def _checked_gamma_prime(
@@ -474,7 +494,12 @@ def _eta_within(name: str, eta: float, limit: float) -> float:
 
 
 def _K_L_m_M_G(K: int, L: float, m: float, M_G: float) -> tuple[int, float, float, float]:
-    return count("K", K), real("L", L, above=0), real("m", m, above=0), real("M_G", M_G, above=0, closed=True)
+    return (
+        exact_count("K", K),
+        real("L", L, above=0),
+        real("m", m, above=0),
+        real("M_G", M_G, above=0, closed=True),
+    )
 
 
 def _plain(result: Any) -> Any:

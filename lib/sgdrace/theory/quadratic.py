@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from scipy import optimize
 
-from sgdrace._arguments import FloatArray, count, real
+from sgdrace._arguments import FloatArray, computed, count, exact_count, real
 from sgdrace.variants import variant_P_K
 
 LARGEST_P = 10**8  # beyond, what one of P learners changes is lost in the rounding of a recursion
@@ -73,13 +73,7 @@ def stationary_square(variant: str, P: int, K: int, a: float, noise: float) -> f
     """
     variant, P, K = variant_P_K(variant, P, K)
     a, noise = _stable(variant, P, K, a), real("noise", noise, above=0, closed=True)
-    if variant.endswith("-sync") or P == 1:
-        return noise / (a * (2 - a))
-    if variant == "K-async":
-        # The K-async floor: at K = 1, noise (Pa + 1)/(a (2 + a - Pa²)).
-        above = 2 * P**2 * a + 2 * K * P * (1 - a) - K**2 - K
-        return float(noise * K * above / (a * -_async_excess(P, K, a)))
-    return float(_fixed_point(variant, P, K, a)[0] * noise)
+    return float(computed("E w²", lambda: noise * _floor(variant, P, K, a)))
 
 
 def stationary_gamma(variant: str, P: int, K: int, a: float) -> float:
@@ -98,7 +92,7 @@ def stationary_gamma(variant: str, P: int, K: int, a: float) -> float:
         below = 2 * P**2 * a + 2 * K * P * (1 - a) - K**2 - K
         return 2 * a * (P - K) * (2 * P - K - 1) / below
     x = _fixed_point(variant, P, K, a)
-    return float(_gap(variant, P, K) @ x / x[0])
+    return float(computed("gamma", lambda: _gap(variant, P, K) @ x / x[0]))
 
 
 def mean_square_limit(variant: str, P: int, K: int) -> float:
@@ -166,7 +160,18 @@ def constant_delay_limit(tau: int) -> float:
     >>> round(constant_delay_limit(7), 6)
     0.209057
     """
-    return 2 * math.sin(math.pi / (2 * (2 * count("tau", tau, minimum=0) + 1)))
+    return 2 * math.sin(math.pi / (2 * (2 * exact_count("tau", tau, minimum=0) + 1)))
+
+
+def _floor(variant: str, P: int, K: int, a: float) -> float:
+    """E w² in the long run for noise 1."""
+    if variant.endswith("-sync") or P == 1:
+        return 1 / (a * (2 - a))
+    if variant == "K-async":
+        # The K-async floor: at K = 1, (Pa + 1)/(a (2 + a - Pa²)).
+        above = 2 * P**2 * a + 2 * K * P * (1 - a) - K**2 - K
+        return K * above / (a * -_async_excess(P, K, a))
+    return float(_fixed_point(variant, P, K, a)[0])
 
 
 def _stable(variant: str, P: int, K: int, a: float) -> float:

@@ -74,12 +74,19 @@ class RuntimeTable:
         return len(self.K)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The list E[T_1], E[T_2], ..., as rules of AdaSync take it; no K may be missing."""
+        return np.array(self.all_K(), dtype=dtype)
+
+    def all_K(self) -> FloatArray:
+        """The list E[T_1], E[T_2], ..., as rules of AdaSync take it; no K may be missing.
+
+        >>> RuntimeTable("K-sync", 4, "measured", [1, 2], [1.0, 1.5], [0, 0], ["theory"] * 2).all_K()
+        array([1. , 1.5])
+        """
         if self.K[-1] != len(self):
             raise ValueError(
                 f"only a table of all K = 1, 2, ... is a list of runtimes; got K = {_listed(self.K)}."
             )
-        return np.array(self.mean, dtype=dtype)
+        return self.mean
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RuntimeTable):
