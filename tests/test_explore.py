@@ -369,7 +369,7 @@ def test_each_option_can_have_its_own_reason(building):
     shown = predict(*ROUND, answer="2.7 s", why={"1 s": "That is one learner.", "2.7 s": "Well done."})
     pick(found(shown, widgets.RadioButtons)[0], 0)
     assert "That is one learner." in visible(shown.widget)
-    assert "<details><summary>Answer</summary>" in shown.html and "Well done." in shown.html
+    assert shown.html.count("<details><summary>Is it?</summary>") == 2 and "Well done." in shown.html
 
 
 @pytest.mark.parametrize(
@@ -385,3 +385,10 @@ def test_each_option_can_have_its_own_reason(building):
 def test_wrong_predictions_are_refused(options, answer, why, message, no_new_widgets):
     with pytest.raises(ValueError, match=message):
         predict("How long?", options, answer, why)
+
+
+def test_an_explorer_tells_the_page_that_it_moves_and_a_still_picture_does_not(building):
+    moving, still = explore(lambda K: line(K), K=[1, 2]), show(line(1))
+    assert 'class="explorer explorer-moves"' in moving.html
+    assert "explorer-moves" in moving.widget._dom_classes
+    assert 'class="explorer"' in still.html

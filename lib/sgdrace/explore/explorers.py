@@ -26,8 +26,8 @@ def explore(draw: Callable[..., Picture | str], **controls: Any) -> Shown:
     >>> from sgdrace import Exponential
     >>> from sgdrace.figures import means
     >>> explore(lambda K: means(Exponential(), P=2, K=K), K=[1, 2])
-    Explorer(K: 2 options). The mean time until the K-th of 2 learners is done rises from 0.5 at K = 1 to 1.5
-    at K = 2; one learner alone takes 1.
+    Explorer(K: 2 options). The mean time until the K-th of 2 learners is done rises from 0.5 s at K = 1 to
+    1.5 s at K = 2; one learner alone takes 1 s.
     """
     if not callable(draw):
         raise TypeError(f"draw must be a function that returns a Picture; got {shown(draw)}.")
@@ -59,7 +59,7 @@ def _live(drawing: Drawing) -> Shown:
     for picker in pickers:
         picker.observe(update, "index")
     box = _box(drawing, pickers, style_sheet(), leaf)
-    return Shown(_text(drawing, text), on_paper(html), box, drawing=drawing)
+    return Shown(_text(drawing, text), on_paper(html, moves=True), box, drawing=drawing)
 
 
 def _prerendered(drawing: Drawing) -> Shown:
@@ -81,7 +81,9 @@ def _prerendered(drawing: Drawing) -> Shown:
     wide, style = widgets.Layout(width="100%"), widgets.HTML().style  # shared: two models, not two per frame
     leaves = {state: widgets.HTML(frame, layout=wide, style=style) for state, (frame, _) in frames.items()}
     stack = _stacked(pickers, leaves, (), wide)
-    return Shown(_text(drawing, text), on_paper(html), _box(drawing, pickers, stack), facts, drawing)
+    return Shown(
+        _text(drawing, text), on_paper(html, moves=True), _box(drawing, pickers, stack), facts, drawing
+    )
 
 
 def _check_size(drawing: Drawing, sizes: Mapping[State, int]) -> None:
@@ -118,4 +120,5 @@ def _box(drawing: Drawing, pickers: list[Any], *frames: Any) -> Any:
         part.add_class(name)
     box = widgets.VBox(list(parts.values()), layout=widgets.Layout(width="100%"))
     box.add_class("explorer")
+    box.add_class("explorer-moves")
     return box

@@ -28,7 +28,7 @@ def predict(question: str, options: Sequence[str], answer: str, why: str | Mappi
     box = widgets.VBox([asked, picked, said], layout=wide)
     box.add_class("predict")
     text = f"Predict: {question} ({' / '.join(options)})"
-    return Shown(text, _prediction_on_paper(question, options, feedback[list(options).index(answer)]), box)
+    return Shown(text, _prediction_on_paper(question, options, feedback), box)
 
 
 def _check_prediction(
@@ -50,10 +50,10 @@ def _feedback(option: str, answer: str, why: str | Mapping[str, str]) -> str:
     return f'<p class="predict-{kind}"><strong>{escape(verdict)}</strong> {escape(reason)}</p>'
 
 
-def _prediction_on_paper(question: str, options: Sequence[str], right: str) -> str:
-    """Without scripts the reader unfolds the answer."""
-    items = "".join(f"<li>{escape(option)}</li>" for option in options)
-    return (
-        f'<div class="predict"><p>{escape(question)}</p><ul>{items}</ul>'
-        f"<details><summary>Answer</summary>{right}</details></div>"
+def _prediction_on_paper(question: str, options: Sequence[str], feedback: Sequence[str]) -> str:
+    """Without scripts the reader unfolds what each option hears."""
+    answers = "".join(
+        f"<li>{escape(option)}<details><summary>Is it?</summary>{said}</details></li>"
+        for option, said in zip(options, feedback, strict=True)
     )
+    return f'<div class="predict"><p>{escape(question)}</p><ul>{answers}</ul></div>'

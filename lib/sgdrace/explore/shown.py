@@ -82,6 +82,6 @@ def style_sheet() -> Any:
     return widgets.HTML(f"<style>{STYLE}</style>", layout=widgets.Layout(display="none"))
 
 
-def on_paper(html: str) -> str:
-    """A frame as a page without scripts has it."""
-    return f'<div class="explorer">{html}</div>'
+def on_paper(html: str, moves: bool = False) -> str:
+    """A frame as a page without scripts has it; of one that `moves` elsewhere, print says so."""
+    return f'<div class="explorer{" explorer-moves" * moves}">{html}</div>'
