@@ -14,14 +14,17 @@ from sgdrace.figures import (
     Runner,
     curves,
     densities,
+    every_kth,
     histogram,
     in_flight,
     law_card,
     means,
+    own_pace,
     pulls,
     race,
     rounds,
     shares,
+    slopes,
     staircases,
     stalenesses,
     timeline,
@@ -60,6 +63,10 @@ def timeline_of(variants, P=8, K=4, updates=12, until=None):
     return timeline([race_of(v, P, K, updates) for v in variants], until)
 
 
+def random_paces(P):
+    return own_pace(np.random.default_rng(P).exponential(size=(9, P)))
+
+
 def random_rounds(P):
     return rounds(np.random.default_rng(P).exponential(size=(5, P)))
 
@@ -81,6 +88,37 @@ def close_curves():
     return curves([Curve(f"law {k}", [1, 2, 3], [1, 1, 1 + k / 1000]) for k in range(10)], "P", "mean")
 
 
+def long_names():
+    """As long as they may be, of the widest letters, above and beside curves that leave the axes."""
+    many = [Curve("WWWWWWWW MMMMMM", [1, 2], [1, 9]), Curve("K-batch-async", [1, 2], [3, 4])]
+    axes = (
+        "mean time of the update that comes after this one",
+        "a name that says so much of what is seen " * 2,
+    )
+    return curves(many, axes[0], axes[1].strip(), ylim=(2, 5))
+
+
+def fixed_axes():
+    """Every picture whose axes can be given, on axes that its data leave."""
+    law, lose = Exponential(), [Curve("a", [0, 1, 9], [1, 8, 2]), Curve("b", [0, 2, 3], [0.1, 9, 0.2])]
+    times = np.random.default_rng(0).exponential(size=(4, 800))
+    return (
+        densities(law, 8, 1, xlim=(0.5, 3), ylim=(0, 0.5))
+        + means(law, 8, 8, ylim=(0, 2))
+        + law_card(law, xlim=(0, 2), ylim=(0, 0.5), hazard_ylim=(0, 0.5))
+        + curves(lose, "time, s", "loss", xlim=(0, 4), ylim=(1, 5))
+        + curves(lose, "time, s", "loss", log_y=True, ylim=(1, 5))
+        + histogram(times[0], {"exponential": law}, xlim=(0.1, 2), ylim=(0, 0.5))
+        + staircases(times.cumsum(axis=1), 1.0, 20.0, ylim=(0, 10))
+        + stalenesses([0, 0, 0, 1, 5], until=4, expected=[0.5, 0.3, 0.2], ylim=(0, 0.4))
+        + race(field(), 4.0, ylim=(0.1, 1.0))
+    )
+
+
+def looks_of_laws():
+    return curves([Curve(type(X).__name__, [1, 2], [n, n], law=X) for n, X in enumerate(LAWS[:10])], "x", "y")
+
+
 def fitted(sample, *arguments):
     data = getattr(np.random.default_rng(0), sample)(*arguments)
     return histogram(data, {"exponential": Exponential(), "Pareto": Pareto(2.5, 1.0)})
@@ -88,6 +126,10 @@ def fitted(sample, *arguments):
 
 def random_staircases(P, until):
     return staircases(np.random.default_rng(P).exponential(size=(P, 800)).cumsum(axis=1), 1.0, until)
+
+
+def random_counts(P, K, until):
+    return every_kth(np.random.default_rng(P).exponential(size=(P, 800)).cumsum(axis=1), K, 1.0, until)
 
 
 def shares_of_all():
@@ -128,6 +170,7 @@ def cases():
                 yield partial(densities, law, P, K)
                 yield partial(means, law, P, K)
         yield partial(random_rounds, P)
+        yield partial(random_paces, P)
     yield partial(rounds, np.ones((4, 8)), 2.5)
     yield partial(timeline_of, VARIANTS, until=3.0)
     for law in LAWS:
@@ -137,6 +180,8 @@ def cases():
     yield partial(decays, log=False)
     yield partial(decays, log=True)
     yield close_curves
+    yield long_names
+    yield looks_of_laws
     yield partial(fitted, "exponential", 1.0, 2000)
     yield partial(fitted, "pareto", 1.1, 500)
     yield partial(fitted, "uniform", 1.0, 1.0, 10)
@@ -144,6 +189,9 @@ def cases():
     for P, end in ((1, 3.0), (4, 20.0), (8, 400.0)):
         yield partial(random_staircases, P, end)
     yield partial(staircases, np.ones((4, 9)).cumsum(axis=1), 1.0, 8.5)
+    yield partial(staircases, np.ones((4, 9)).cumsum(axis=1), 1.0, 8.5, name="constant", law=Constant())
+    for P, K, end in ((1, 1, 3.0), (1, 9, 0.01), (8, 4, 3.0), (8, 3, 40.0)):
+        yield partial(random_counts, P, K, end)
     yield shares_of_all
     for P, updates in ((1, 4), (3, 8), (8, 30)):
         yield partial(pulls_of, P, updates)
@@ -152,6 +200,8 @@ def cases():
         for now in (0, 40, 79):
             yield partial(in_flight_at, P, now)
             yield partial(valley_at, P, now)
+    for here, old in ((0.5, 1.0), (-1.6, 1.6), (0.0, 0.0), (0.0, -1.0), (1e-9, 1.0)):
+        yield partial(slopes, here, old)
 
 
 def drawn(picture):
@@ -182,6 +232,19 @@ def _words(figure):
 def width_of(words, size):
     # DejaVu Sans is a tenth wider than the fonts of pages: Arial, Helvetica, Segoe UI, Roboto.
     return 0.9 * TextPath((0, 0), words, size=size).get_extents().width if words.strip() else 0.0
+
+
+def leaders_of(svg):
+    """What ties names to the ends of curves, as SVG."""
+    return re.findall(
+        r'<path stroke-opacity=".55" stroke-width=".7" stroke-dasharray="[^"]*" d="[^"]*"/>', svg
+    )
+
+
+def without_leaders(svg):
+    for leader in leaders_of(svg):
+        svg = svg.replace(leader, "")
+    return svg
 
 
 def colors_of(svg):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from sgdrace.figures import staircases
+from sgdrace import Lomax
+from sgdrace.figures import every_kth, staircases
+from sgdrace.figures.colors import law_stroke
 from tests.figures.pictures import colors_of, drawn
 
 
@@ -13,7 +15,7 @@ def test_the_line_has_the_color_of_the_variant_that_never_waits():
 
 def test_a_description_counts_until_the_end_of_the_axis():
     assert staircases([[0.5, 2.0, 3.0], [1.5, 4.0]], 1.0, 2.5).text == (
-        "By time 2.5 each of 2 learners has pushed between 1 and 2 times, 1.5 on average; "
+        "By time 2.5 s each of 2 learners has pushed between 1 and 2 times, 1.5 on average; "
         "the line t/E[X] is at 2.5."
     )
 
@@ -65,3 +67,25 @@ def test_bad_pushes_are_refused():
         staircases([[1.0]], 0.0, 1.0)
     with pytest.raises(ValueError, match="until must be a finite number above 0"):
         staircases([[1.0]], 1.0, -1.0)
+
+
+def test_staircases_of_a_law_have_its_color_and_its_name():
+    law = Lomax(2.5, 1.5)
+    picture = staircases([[1.0, 2.0]], 1.0, 2.0, name="Lomax", law=law)
+    assert law_stroke(law).color.lower() in colors_of(drawn(picture))
+    assert picture.text.startswith("Lomax. By time 2 s") and "Lomax: pushes" in drawn(picture)
+
+
+def test_every_kth_push_of_all_learners_makes_an_update():
+    picture = every_kth([[1.0, 3.0, 5.0], [2.0, 4.0, 9.0]], K=2, mean=2.0, until=4.5)
+    assert picture.text == (
+        "By time 4.5 s the 2 learners have pushed 4 times together; every push number 2, 4, 6 and so on "
+        "makes an update, at 2 s and 4 s; the line P t/E[X] is at 4.5."
+    )
+    assert "no update is made yet" in every_kth([[1.0, 3.0]], K=3, mean=1.0, until=2.5).text
+    assert "an update, at 2 s;" in every_kth([[1.0, 2.0, 3.0]], K=2, mean=1.0, until=2.5).text
+
+
+def test_counted_updates_are_dots_in_the_color_of_the_variant_that_never_waits():
+    drawing = drawn(every_kth([[1.0, 2.0, 3.0, 4.0]], K=2, mean=1.0, until=4.0))
+    assert colors_of(drawing) == {"#e69f00"}

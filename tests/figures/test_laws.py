@@ -12,6 +12,7 @@ from sgdrace.figures import (
     law_card,
     means,
 )
+from sgdrace.figures.colors import LAW
 from tests.examples import Own
 from tests.figures.pictures import drawn, words_of
 
@@ -35,7 +36,8 @@ def test_the_axis_of_time_does_not_depend_on_k():
 
 def test_an_area_under_a_density_is_one():
     svg = drawn(densities(Uniform(0.0, 2.0), 1, 1))
-    data = re.search(r'<path fill="currentColor" fill-opacity="[^"]*" stroke="none" d="M([^"]*)"', svg)[1]
+    color = LAW["Uniform"].color
+    data = re.search(rf'<path fill="{color}" fill-opacity="[^"]*" stroke="none" d="M([^"]*)"', svg)[1]
     width, height = float(re.search(r"h([\d.]+)v", data)[1]), float(re.search(r"v([\d.]+)", data)[1])
     axis = {text: (box[0] + box[2]) / 2 for text, _, box in words_of(svg)[0][0] if text in ("0", "1")}
     assert width / (axis["1"] - axis["0"]) == pytest.approx(2, rel=0.02)
@@ -68,11 +70,11 @@ def test_what_is_infinite_is_said():
 @pytest.mark.parametrize(
     ("law", "P", "K", "words"),
     [
-        (Exponential(), 8, 8, "rises from 0.125 at K = 1 to 2.72 at K = 8; one learner alone takes 1."),
-        (Exponential(), 8, 1, "rises from 0.125 at K = 1 to 2.72 at K = 8; one learner alone takes 1."),
-        (Uniform(0.0, 1.0), 3, 2, "from 0.25 at K = 1 to 0.5 at K = 2 and 0.75 at K = 3"),
-        (Constant(2.0), 8, 3, "is 2 for every K up to 8; one learner alone takes 2."),
-        (Exponential(), 1, 1, "is 1 for every K up to 1; one learner alone takes 1."),
+        (Exponential(), 8, 8, "rises from 0.125 s at K = 1 to 2.72 s at K = 8; one learner alone takes 1 s."),
+        (Exponential(), 8, 1, "rises from 0.125 s at K = 1 to 2.72 s at K = 8; one learner alone takes 1 s."),
+        (Uniform(0.0, 1.0), 3, 2, "from 0.25 s at K = 1 to 0.5 s at K = 2 and 0.75 s at K = 3"),
+        (Constant(2.0), 8, 3, "is 2 s for every K up to 8; one learner alone takes 2 s."),
+        (Exponential(), 1, 1, "is 1 s for every K up to 1; one learner alone takes 1 s."),
     ],
 )
 def test_the_description_of_means_says_how_they_rise(law, P, K, words):
@@ -97,7 +99,7 @@ def test_the_description_of_densities_names_the_place(P, K, place):
 
 def test_equal_times_are_called_just_as_long():
     assert (
-        "takes 2, just as long. Half of the time it takes between 2 and 2."
+        "takes 2 s, just as long. Half of the time it takes between 2 and 2 s."
         in densities(Constant(2), 4, 3).text
     )
 
@@ -127,7 +129,7 @@ def test_an_infinite_hazard_leaves_the_plot_and_does_not_flatten_it():
 
 def test_the_mean_and_deviation_of_a_card_are_those_of_the_law():
     text = law_card(Uniform(0.0, 2.0)).text
-    assert text.startswith("A mini-batch takes 1 on average, with standard deviation 0.577; half of them")
+    assert text.startswith("A mini-batch takes 1 s on average, with standard deviation 0.577 s; half of them")
 
 
 def test_laws_of_scipy_and_of_anybody_are_drawn():

@@ -13,7 +13,7 @@ import pytest
 from sgdrace import Exponential
 from sgdrace.figures import STYLE, densities, means, to_svg
 from tests.figures import pictures
-from tests.figures.pictures import cases, numbers_are_finite, words_of
+from tests.figures.pictures import cases, leaders_of, numbers_are_finite, without_leaders, words_of
 
 
 @pytest.fixture(scope="module", params=cases(), ids=lambda case: getattr(case, "func", case).__name__)
@@ -46,6 +46,35 @@ def test_words_do_not_overlap_and_stay_on_the_paper(picture):
         for (one, _, a), (other, _, b) in itertools.combinations(words, 2):
             apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
             assert apart, f"{one} overlaps {other}"
+
+
+def axes_of(svg):
+    """How many ticks each axis has, (across, up): marks below a figure, and faint lines across it."""
+    for figure in re.findall(r"<svg.*?</svg>", svg):
+        across = "".join(re.findall(r'<path stroke-width=".8" d="([^"]*)"', figure))
+        up = re.findall(r'<path stroke-opacity=".15" stroke-width=".8" d="([^"]*)"', figure)
+        rows = "age in updates" in figure  # where such lines are the rows of learners
+        yield len(re.findall(r"v3(?![\d.])", across)), 0 if rows else sum(path.count("h") for path in up)
+
+
+def test_an_axis_has_at_least_three_ticks_or_all_the_values_there_are(picture):
+    values = re.search(r">K, of P = (\d+) learners<", picture)
+    for across, up in axes_of(picture):
+        assert across >= min(3, int(values[1]) if values else 3) or "Shares" in picture
+        assert up == 0 or up >= 3
+
+
+def test_a_leader_can_not_be_taken_for_data(picture):
+    """Of all lines it is the thinnest and the only one that is both dotted and faint."""
+    leaders = leaders_of(picture)
+    named_at_the_end = any(words in picture for words in (" against ", "t/E[X]", "has loss"))
+    assert bool(leaders) == named_at_the_end
+    for leader in leaders:
+        ink, gap = map(float, re.search(r'dasharray="(\S+) (\S+)"', leader).groups())
+        assert gap >= 2 * ink and ink < 1 and "stroke=" not in leader  # faint ink is gray
+    for look in re.findall(r'<path ([^>]*) d="', without_leaders(picture)):
+        if width := re.search(r'stroke-width="([\d.]+)"', look):
+            assert float(width[1]) > 0.75
 
 
 def test_words_are_at_least_eleven_pixels_high_on_a_phone(picture):

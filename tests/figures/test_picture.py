@@ -39,5 +39,5 @@ def test_what_is_no_figure_is_refused(figures):
 
 
 def test_a_picture_and_something_else_do_not_add_up():
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \+: 'Picture' and 'str'"):
         Picture(Figure(), "One.") + "Two."

@@ -26,7 +26,7 @@ def test_the_leader_is_bold_and_named_first():
     best = min(runners, key=lambda one: one.at(t)).jobs.variant
     (names,) = bold(drawn(race(runners, t)))
     assert re.findall(r">([^<]+)</text>", names) == [best]
-    assert race(runners, t).text.startswith(f"At time {t:.3g}: {best} has loss")
+    assert race(runners, t).text.startswith(f"At time {t:.3g} s: {best} has loss")
 
 
 def test_before_anybody_has_updated_nobody_leads():
@@ -59,13 +59,15 @@ def test_a_runner_that_diverged_stays_at_the_top_and_comes_last():
     assert numbers_are_finite(drawn(race([lost, runner([1.0, 0.5, 0.2])], 4.0)))
     text = race([lost, runner([1.0, 0.5, 0.2])], 4.0).text
     assert text == (
-        "At time 4: K-sync has loss 0.2 after 2 updates; K-sync has loss infinite after 2 updates."
+        "At time 4 s: K-sync has loss 0.2 after 2 updates; K-sync has loss infinite after 2 updates."
     )
 
 
 @pytest.mark.parametrize("t", [0.0, -1.0, 4.1])
 def test_a_frame_needs_a_time_in_the_race(t):
-    with pytest.raises(ValueError, match="t must be"):
+    with pytest.raises(
+        ValueError, match=r"^t must be (a finite number above 0|at most 4, where the first .*); got"
+    ):
         race([runner([1.0, 0.5, 0.2])], t)
 
 
@@ -78,10 +80,10 @@ def test_a_race_needs_runners(runners):
 @pytest.mark.parametrize(
     ("time", "loss", "words"),
     [
-        ([0, 1], [1], "lists of one length"),
-        ([], [], "lists of one length"),
-        ([1, 2], [1, 1], "begin at 0"),
-        ([0, 2, 1], [1, 1, 1], "not go back"),
+        ([0, 1], [1], "time and loss must be lists of one length"),
+        ([], [], "time and loss must be lists of one length"),
+        ([1, 2], [1, 1], "time must begin at 0 and not go back"),
+        ([0, 2, 1], [1, 1, 1], "time must begin at 0 and not go back"),
         ([0, 1], [np.nan, 1], "loss at the start must be finite"),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sgdrace import VARIANTS
-from sgdrace.figures import rounds, timeline
+from sgdrace.figures import own_pace, rounds, timeline
 from sgdrace.jobs import Jobs
 from tests.figures.pictures import colors_of, drawn, race_of, words_of
 
@@ -84,7 +84,7 @@ def test_marks_of_a_crowd_of_updates_stay_above_the_rows():
 def test_the_description_of_a_timeline_counts_updates_and_shares():
     text = timeline(Jobs.of_rounds([[1.0, 3.0], [1.0, 1.0]]), until=3.5).text
     assert text == (
-        "K-sync, P = 2, K = 2, until time 3.5: 1 update; of the learners' time, 57 % was used fresh, "
+        "K-sync, P = 2, K = 2, until time 3.5 s: 1 update; of the learners' time, 57 % was used fresh, "
         "29 % was idle, 14 % is still running."
     )
 
@@ -110,7 +110,8 @@ def test_a_persistent_straggler_is_named():
 
 def test_before_the_first_round_ends_there_is_no_slowest():
     assert rounds([[1.0, 3.0]], until=2.0).text == (
-        "P = 2 learners, 0 rounds until time 2: 25 % of the learners' time is spent waiting for the slowest."
+        "P = 2 learners, 0 rounds until time 2 s: "
+        "25 % of the learners' time is spent waiting for the slowest."
     )
     assert "linecap" in drawn(rounds([[1.0, 3.0]], until=2.0))
 
@@ -126,3 +127,51 @@ def test_a_race_is_drawn_as_its_jobs_are(variant):
 def test_a_timeline_needs_races(races):
     with pytest.raises(TypeError, match="races must be a Race, its Jobs or a non-empty list of them; got"):
         timeline(races)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rows_and_bars_of_many_learners_are_seen_on_a_phone(variant):
+    svg = drawn(timeline(race_of(variant, 64, 32, 10)))
+    ((_, _, height),) = words_of(svg)
+    frame = 21 + 40 + 38  # heading, axis and key
+    assert 64 * 4 + frame <= height < 390  # four pixels a row, and less high than the phone is wide
+    for color in (USED, STALE, CANCELLED):
+        for width in re.findall(rf'stroke="{color}" stroke-width="([\d.]+)"', svg):
+            assert float(width) >= 1
+
+
+@pytest.mark.parametrize("P", [2, 8, 16, 64])
+def test_the_slowest_is_marked_by_a_dot_that_is_seen(P):
+    svg = drawn(rounds(np.random.default_rng(P).exponential(size=(5, P))))
+    sizes = re.findall(r'stroke-width="([\d.]+)" stroke-linecap="round"', svg)
+    assert sizes and min(map(float, sizes)) >= 5
+
+
+def test_a_title_that_would_run_into_the_share_is_refused():
+    with pytest.raises(ValueError, match=r"the title 'Who is late\? .*' is too long to stand above the rows"):
+        rounds([[1.0, 3.0]], title="Who is late? " * 4)
+
+
+def test_who_waits_for_nobody_starts_the_next_mini_batch_at_once():
+    times = [[1.0, 3.0], [3.0, 1.0], [2.0, 2.0]]
+    picture = own_pace(times, until=4.0, title="No server")
+    assert picture.text == (
+        "P = 2 learners, each at its own pace until time 4 s: 4 mini-batches are done, by each 2 and 2."
+    )
+    svg = drawn(picture)
+    assert ">4 mini-batches<" in svg and ">No server<" in svg and "idle" not in svg
+    bars = re.search(rf'stroke="{USED}"[^>]* d="([^"]*)"', svg)[1]
+    assert bars == "M24 28h81m1 0h245m-327 14h245m1 0h81"  # no gap but the unit that parts two bars
+
+
+def test_one_learner_alone_is_told_as_such():
+    assert own_pace([[1.0], [2.0]]).text == (
+        "P = 1 learner at its own pace until time 3 s: 2 mini-batches are done."
+    )
+    many = own_pace(np.ones((3, 8)), until=2.0).text
+    assert many.endswith("16 mini-batches are done, by each between 2 and 2.")
+
+
+def test_own_paces_end_where_the_first_learner_has_no_more_times():
+    with pytest.raises(ValueError, match=r"until must be at most 2, where the race ends; got 3\."):
+        own_pace([[1.0, 2.0], [1.0, 2.0]], until=3.0)

@@ -15,6 +15,7 @@ from sgdrace.figures import (
     stalenesses,
     valley,
 )
+from sgdrace.figures.colors import FADED
 from tests.figures.pictures import drawn, words_of
 
 STALE = WORK["used stale"].color
@@ -71,7 +72,7 @@ def test_stalenesses_of_a_variant_are_named_in_its_color():
     svg = drawn(stalenesses([0, 1], until=2, variant="K-async"))
     assert ">K-async<" in svg and VARIANT["K-async"].color.lower() in svg.lower()
     assert stalenesses([0, 1], until=2, variant="K-async").text.startswith("K-async: staleness of 2")
-    with pytest.raises(ValueError, match="'async' is unknown"):
+    with pytest.raises(ValueError, match="variant 'async' is unknown; did you mean"):
         stalenesses([0, 1], until=2, variant="async")
 
 
@@ -105,16 +106,53 @@ def test_the_age_of_the_pusher_is_the_staleness_of_the_simulator():
         assert f"learner {who[now] + 1} pushes, staleness {s[now]}" in all_words(in_flight(who, 8, now))
 
 
-def test_the_copy_that_made_the_last_step_is_that_of_the_simulator():
+def place(w):
+    """Where w lies across the parabola of a path that begins at 1."""
+    return pytest.approx(24 + (352 - 24) * (w / 1.6 + 1) / 2)
+
+
+def lines_in(color, picture):
+    return [line for line in picture.figures[0].findobj(Line2D) if line.get_color() == color]
+
+
+def test_the_copy_that_pushes_next_is_that_of_the_simulator_and_its_arrow_is_the_step():
     who, s = race_of(Exponential())
     path = np.linspace(1.0, 0.2, who.size + 1)  # all different, so that a place names a version
-    for now in (1, 17, 40):
-        color = STALE if s[now - 1] else WORK["used fresh"].color
-        used = [
-            line for line in valley(path, who, 8, now).figures[0].findobj(Line2D) if line.get_color() == color
-        ]
-        w = path[now - 1 - s[now - 1]]
-        assert used[0].get_xdata() == pytest.approx(24 + (352 - 24) * (w / 1.6 + 1) / 2)
+    for now in (0, 1, 17, 39):
+        color = STALE if s[now] else WORK["used fresh"].color
+        copy, arrow, *_ = lines_in(color, valley(path, who, 8, now))
+        assert copy.get_xdata() == place(path[now - s[now]])
+        assert arrow.get_xdata()[0] == place(path[now]) and arrow.get_xdata()[1] == place(path[now + 1])
+
+
+def test_after_the_last_update_nobody_pushes():
+    picture = valley([1.0, 0.5], [0], 1, 1)
+    assert not lines_in(STALE, picture) and not lines_in(WORK["used fresh"].color, picture)
+    assert "next" not in picture.text and not [words for words in all_words(picture) if "next" in words]
+
+
+def test_copies_push_to_the_minimum_from_where_they_are():
+    picture = valley([1.0, 0.4, -0.6, -0.6], [0, 1, 2], 3, 2)  # copies at 0.4, -0.6 and 1
+    assert "2 copies push left, 1 right" in all_words(picture)
+    arrows = [line for line in lines_in(FADED.color, picture) if line.get_linestyle() != "None"]
+    shafts = arrows[::2]  # a shaft, then its head
+    assert [np.sign(np.diff(line.get_xdata()))[0] for line in shafts] == [-1, -1, 1]
+    assert [line.get_xdata()[0] for line in shafts] == [place(1.0), place(0.4), place(-0.6)]
+
+
+def test_a_gradient_from_the_other_side_pushes_uphill():
+    crossed = valley([1.0, 0.4, -0.2, -0.8, 0.0], [0, 0, 1, 0], 2, 2)  # next, from version 0
+    assert "next: s = 2, uphill" in all_words(crossed) and crossed.text.endswith("and pushes uphill.")
+    before = valley([1.0, 0.4, -0.2, -0.8, 0.0], [0, 0, 1, 0], 2, 1)
+    assert "next: s = 0, downhill" in all_words(before) and before.text.endswith("and pushes downhill.")
+
+
+def test_a_note_is_written_and_said_and_moves_nothing():
+    plain, noted = (valley([1.0, 0.4, -0.2], [0, 0], 1, 1, note) for note in ("", "Look!"))
+    assert "Look!" in all_words(noted) and noted.text == f"Look! {plain.text}"
+    assert len(drawn(plain)) < len(drawn(noted)) and plain.figures[0].get_size_inches().tolist() == (
+        noted.figures[0].get_size_inches().tolist()
+    )
 
 
 def test_what_has_left_the_parabola_is_said():
@@ -138,10 +176,10 @@ def test_an_arrow_points_to_a_model_that_has_left_the_parabola():
 
 
 def test_a_fresh_gradient_is_not_called_stale():
-    assert "last one used, fresh" in all_words(valley([1.0, 0.5], [0], 1, 1))
-    assert "last one used, stale" in all_words(valley([1.0, 0.5, 0.0], [0, 1], 2, 2))
-    assert valley([1.0, 0.5, 0.0], [0, 1], 2, 2).text.endswith("last was that of w = 1, stale.")
-    assert valley([1.0, 0.5, 0.0], [0, 1], 2, 1).text.endswith("last was that of w = 1, fresh.")
+    assert "next, used fresh" in all_words(valley([1.0, 0.5], [0], 1, 0))
+    assert "next, used stale" in all_words(valley([1.0, 0.5, 0.0], [0, 1], 2, 1))
+    assert "is that of w = 1, staleness 1, and" in valley([1.0, 0.5, 0.0], [0, 1], 2, 1).text
+    assert "is that of w = 1, staleness 0, and" in valley([1.0, 0.5, 0.0], [0, 1], 2, 0).text
 
 
 def test_the_way_is_told():
@@ -157,7 +195,7 @@ def test_bad_arguments_are_refused():
             ValueError, match=rf"race must be of async SGD with K = 1, .*; got Race\({variant}"
         ):
             pulls(simulate(variant, 4, K, Exponential(), 3))
-    with pytest.raises(ValueError, match="whole numbers"):
+    with pytest.raises(ValueError, match="must hold whole numbers of at least 0"):
         stalenesses([0.5], until=4)
     with pytest.raises(ValueError, match="until must be at least 1"):
         stalenesses([1], until=0)

@@ -20,7 +20,7 @@ from sgdrace.figures.colors import (
     VARIANT,
     WORK,
 )
-from sgdrace.figures.counting import staircases
+from sgdrace.figures.counting import every_kth, staircases
 from sgdrace.figures.histograms import histogram
 from sgdrace.figures.laws import (
     densities,
@@ -31,11 +31,12 @@ from sgdrace.figures.lines import (
     curves,
 )
 from sgdrace.figures.races import Runner, race
+from sgdrace.figures.slopes import slopes
 from sgdrace.figures.svg import (
     STYLE,
     to_svg,
 )
-from sgdrace.figures.timelines import rounds, timeline
+from sgdrace.figures.timelines import own_pace, rounds, timeline
 from sgdrace.figures.utilization import shares
 from sgdrace.figures.versions import (
     in_flight,
@@ -54,14 +55,17 @@ __all__ = [
     "Runner",
     "curves",
     "densities",
+    "every_kth",
     "histogram",
     "in_flight",
     "law_card",
     "means",
+    "own_pace",
     "pulls",
     "race",
     "rounds",
     "shares",
+    "slopes",
     "staircases",
     "stalenesses",
     "timeline",

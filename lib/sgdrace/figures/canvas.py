@@ -5,7 +5,7 @@ is not used: building one costs more than the whole drawing, and its ticks and r
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,19 +17,24 @@ from matplotlib.transforms import Affine2D, TransformedBbox
 from matplotlib.transforms import Bbox as Box
 from numpy.typing import ArrayLike
 
-from sgdrace._arguments import FloatArray
-from sgdrace.figures.colors import INK, INKS, MEAN, WORK, Stroke
-from sgdrace.figures.labels import apart, text_width
+from sgdrace._arguments import FloatArray, shown
+from sgdrace.figures.colors import INK, INKS, LEADER, LEADER_ALPHA, LEADER_WIDTH, MEAN, WORK, Stroke
+from sgdrace.figures.labels import apart, text_width, wrapped
 from sgdrace.figures.svg import FONT
 
 WIDTH = 360.0
 SMALL = 12.0
 LINE = 16.0  # from one line of text to the next
+THINNEST = 1.0  # of a bar: less is no more than a shadow on a phone
+FEWEST = 3  # ticks of an axis, unless there are fewer values than that
+ROOM = WIDTH - 4  # for the name of an axis
+
+Limits = tuple[float, float]  # where an axis begins and ends
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Where values lie on the paper: low at `start`, high at `stop`.
+    """Where values lie on the paper: low at `start`, high at `stop`. Of counts only whole ones are ticks.
 
     >>> Scale(0.0, 10.0, start=20.0, stop=120.0)([0.0, 5.0, 10.0]).tolist()
     [20.0, 70.0, 120.0]
@@ -40,6 +45,7 @@ class Scale:
     start: float
     stop: float
     log: bool = False
+    whole: bool = False
 
     def __call__(self, values: ArrayLike) -> FloatArray:
         v, low, high = np.asarray(values, dtype=np.float64), self.low, self.high
@@ -49,34 +55,76 @@ class Scale:
         return self.start + (v - low) * ((self.stop - self.start) / (high - low))
 
     def ticks(self, count: int = 5) -> FloatArray:
-        """Round values within the scale: on a log scale powers of ten or, where these are few, 1, 2 and 5.
+        """Round values within the scale, about `count` and at least three, where there are so many.
+
+        On a log scale they are powers of ten or, where these are few, others between them.
 
         >>> Scale(0.0, 8.2, 0.0, 1.0).ticks().tolist()
         [0.0, 2.0, 4.0, 6.0, 8.0]
         >>> Scale(0.08, 1.2, 0.0, 1.0, log=True).ticks().tolist()
         [0.1, 0.2, 0.5, 1.0]
         """
-        ticks = _log_ticks(self.low, self.high, count) if self.log else _ticks(self.low, self.high, count)
-        share = (self(ticks) - self.start) / (self.stop - self.start)
-        return ticks[(share >= -1e-9) & (share <= 1 + 1e-9)]
+        for ticks in _choices(self, count):
+            share = (self(ticks) - self.start) / (self.stop - self.start)
+            inside = ticks[(share >= -1e-9) & (share <= 1 + 1e-9)]
+            if inside.size >= FEWEST:
+                break
+        return inside
 
 
-def _ticks(low: float, high: float, count: int) -> FloatArray:
-    rough = (high - low) / count
+def _choices(scale: Scale, count: int) -> Iterator[FloatArray]:
+    """Sets of ticks, each denser than the one before; some lie outside the scale."""
+    if scale.log:
+        yield from _log_choices(scale.low, scale.high, count)
+    rough = (scale.high - scale.low) / count
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if step >= rough * (1 - 1e-9))
-    numbers = np.arange(math.floor(low / step), math.ceil(high / step) + 1)
-    return np.array([float(f"{number * step:.12g}") for number in numbers])
+    steps = [size * power for size in (10, 5, 2, 1, 0.5, 0.2)]
+    first = max(n for n, step in enumerate(steps) if step >= rough * (1 - 1e-9))
+    if scale.whole:
+        steps = [max(1.0, step) for step in steps]
+    for step in steps[first:]:
+        numbers = np.arange(math.floor(scale.low / step), math.ceil(scale.high / step) + 1)
+        yield np.array([float(f"{number * step:.12g}") for number in numbers])
 
 
-def _log_ticks(low: float, high: float, count: int) -> FloatArray:
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+def _log_choices(low: float, high: float, count: int) -> Iterator[FloatArray]:
     span = math.log10(high / low)
-    steps = (1, 2, 5) if span < 1.7 else (1,)
-    if span < 0.5:  # less than half a decade has too few of these
-        return _ticks(low, high, count)
-    every = max(1, math.ceil(span / (count + 1)))
-    return np.array([float(f"{step}e{n}") for n in decades if n % every == 0 for step in steps])
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    if span >= 1.7:
+        every = math.ceil(span / (count + 1))
+        yield np.array([float(f"1e{n}") for n in decades if n % every == 0])
+    steps = (1, 3) if span >= 1.7 else (1, 2, 5)
+    yield np.array([float(f"{step}e{n}") for n in decades for step in steps])
+
+
+def limits(name: str, given: Limits | None, log: bool = False) -> Limits | None:
+    """The beginning and the end of an axis as somebody gave them, or None.
+
+    >>> limits("xlim", (0, 5)), limits("xlim", None)
+    ((0.0, 5.0), None)
+    """
+    if given is None:
+        return None
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be two numbers, (low, high); got {shown(given)}.") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high) or (log and low <= 0):
+        least = ", above 0 on a log scale" if log else ""
+        raise ValueError(f"{name} must be two finite numbers, the lower first{least}; got {shown(given)}.")
+    return low, high
+
+
+def unit_of(unit: str) -> str:
+    """The unit of time, as the axes and the words have it."""
+    if not isinstance(unit, str) or not unit.strip():
+        raise ValueError(f"unit must say in which unit times are, such as 's' or 'ms'; got {shown(unit)}.")
+    return unit.strip()
+
+
+def rows_of_time(unit: str) -> str:
+    """The name of the axis of a timeline."""
+    return f"time, {unit} (one row per learner)"
 
 
 def tick_words(ticks: Sequence[float]) -> list[str]:
@@ -126,10 +174,10 @@ def percent(share: float) -> str:
 def plural(count: int, word: str) -> str:
     """A number of things.
 
-    >>> plural(1, "update"), plural(2, "update"), plural(2, "push")
-    ('1 update', '2 updates', '2 pushes')
+    >>> plural(1, "update"), plural(2, "update"), plural(2, "batch")
+    ('1 update', '2 updates', '2 batches')
     """
-    ending = "es" if word.endswith("sh") else "s"
+    ending = "es" if word.endswith(("sh", "ch")) else "s"
     return f"{count:,} {word}{'' if count == 1 else ending}"
 
 
@@ -202,12 +250,18 @@ class Paper:
         self.figure.add_artist(line)
 
     def area(
-        self, x: FloatArray, upper: FloatArray, lower: ArrayLike, color: str = INK, alpha: float = 0.13
+        self,
+        x: FloatArray,
+        upper: FloatArray,
+        lower: ArrayLike,
+        color: str = INK,
+        alpha: float = 0.13,
+        clip: Box | None = None,
     ) -> None:
         """What lies between two lines."""
         below = np.broadcast_to(np.asarray(lower, dtype=np.float64), x.shape)
         outline = np.column_stack([np.append(x, x[::-1]), np.append(upper, below[::-1])])
-        self._fill(Path(outline, closed=False), color, alpha)
+        self._fill(Path(outline, closed=False), color, alpha, clip)
 
     def boxes(self, corners: ArrayLike, color: str = INK, alpha: float = 1.0) -> None:
         """Any number of rectangles (x0, y0, x1, y1), as one path."""
@@ -217,12 +271,13 @@ class Paper:
         if codes:
             self._fill(Path(points.transpose(2, 0, 1).reshape(-1, 2), codes), color, alpha)
 
-    def _fill(self, path: Path, color: str, alpha: float) -> None:
-        self.figure.add_artist(
-            PathPatch(
-                path, facecolor=color, edgecolor="none", alpha=alpha, linewidth=0.0, transform=self.units
-            )
+    def _fill(self, path: Path, color: str, alpha: float, clip: Box | None = None) -> None:
+        patch = PathPatch(
+            path, facecolor=color, edgecolor="none", alpha=alpha, linewidth=0.0, transform=self.units
         )
+        if clip is not None:
+            patch.set_clip_box(TransformedBbox(clip, self.units))
+        self.figure.add_artist(patch)
 
     def write(
         self,
@@ -265,7 +320,7 @@ class Paper:
     def bar(self, left: ArrayLike, right: ArrayLike, y: ArrayLike, kind: str, pitch: float) -> None:
         """Bars of a kind of work, in rows that are `pitch` apart. They are thick lines: one path for all."""
         shade = WORK[kind]
-        width = shade.share * pitch
+        width = max(shade.share * pitch, THINNEST)
         dash = shade.dash and tuple(length / width for length in shade.dash)
         self.segments(left, right, y, y, Stroke(shade.color, dash), width, shade.alpha)
 
@@ -295,7 +350,7 @@ class Plot:
     def area(self, x: ArrayLike, upper: ArrayLike, lower: ArrayLike, color: str, alpha: float = 0.13) -> None:
         """A band or, down to 0, the area under a curve."""
         top, bottom = (np.clip(self.y(values), self.y.stop, self.y.start) for values in (upper, lower))
-        self.paper.area(np.clip(self.x(x), self.x.start, self.x.stop), top, bottom, color, alpha)
+        self.paper.area(self.x(x), top, bottom, color, alpha, self.box)
 
     def mean_line(self, x: float, top: float, color: str = INK) -> None:
         """Marks a mean, up to the height `top`."""
@@ -313,14 +368,20 @@ class Plot:
         self.paper.segments(places, places, foot, foot + 3)
         for center, text in zip(centers, texts, strict=True):
             self.paper.write(center, foot + 15, text, SMALL, "center")
-        self.paper.write((scale.start + scale.stop) / 2, foot + 32, name, anchor="center")
+        size = FONT if text_width(name) <= ROOM else SMALL
+        half = text_width(_fitting(name, size, lines=1)[0], size) / 2
+        center = np.clip((scale.start + scale.stop) / 2, half, WIDTH - half)
+        self.paper.write(float(center), foot + 32, name, size, anchor="center")
 
     def _clear_ticks(
         self, ticks: Sequence[float] | None, words: Sequence[str] | None
     ) -> tuple[FloatArray, FloatArray, list[str]]:
         """Places of ticks, centers of their words, and the words: fewer and fewer until none touch."""
         for attempt in range(6):
-            chosen = [*self.x.ticks(6 - attempt)] if ticks is None else [*ticks][:: 2**attempt]
+            fewer = [*self.x.ticks(6 - attempt)] if ticks is None else [*ticks][:: 2**attempt]
+            if attempt and len(fewer) < FEWEST:
+                break
+            chosen = fewer
             texts = [*(tick_words(chosen) if words is None else words)][:: 2**attempt if words else 1]
             places, half = self.x(chosen), np.array([text_width(text, SMALL) / 2 for text in texts])
             centers = np.clip(places, half, WIDTH - half)
@@ -336,15 +397,28 @@ class Plot:
             self.paper.write(self.x.start - 5, place, text, SMALL, "right", middle=True)
 
     def end_labels(self, ends: Sequence["End"]) -> None:
-        """Names right of the plot, tied to the ends of their curves and kept apart."""
+        """Names right of the plot, tied to the ends of their curves and kept apart.
+
+        A curve that left the scale has no dot, and an arrow behind its name says where it went.
+        """
         edge = self.x.stop
         x, wanted = self.x([end.x for end in ends]), self.y([end.y for end in ends])
         wanted = np.clip(wanted, self.y.stop, self.y.start)
         places = apart(wanted, LINE - 1, self.y.stop + 4, self.y.start - 4)
+        for left, dot, place in zip(x, wanted, places, strict=True):
+            route = [left, edge + 3, edge + 11], [dot, dot, place]
+            self.paper.line(*route, LEADER, LEADER_WIDTH, LEADER_ALPHA)
         for end, left, dot, place in zip(ends, x, wanted, places, strict=True):
-            self.paper.line([left, edge + 3, edge + 11], [dot, dot, place], Stroke(end.color), 1.0)
-            self.paper.dots(left, dot, end.color)
-            self.paper.write(edge + 14, place, end.name, SMALL, middle=True, bold=end.bold)
+            away = beyond(end.y, self.y)
+            if not away:
+                self.paper.dots(left, dot, end.color)
+            self.paper.write(edge + 14, place, f"{end.name}{away}", SMALL, middle=True, bold=end.bold)
+
+
+def beyond(value: float, scale: Scale) -> str:
+    """An arrow to a value that is off the scale."""
+    slack = 1e-9 * (scale.high - scale.low)
+    return " ↑" if value > scale.high + slack else " ↓" if value < scale.low - slack else ""
 
 
 @dataclass(frozen=True)
@@ -369,13 +443,27 @@ def plot(
     y_name: str = "",
     log_x: bool = False,
     log_y: bool = False,
+    whole_x: bool = False,
 ) -> Plot:
-    """A paper with one plot on it, given its margins and the ranges of its scales; y's name lies above."""
-    paper = Paper(height)
-    if y_name:
-        paper.write(2, 13, y_name)
-    across = Scale(*x, start=left, stop=WIDTH - right, log=log_x)
-    return Plot(paper, across, Scale(*y, start=paper.height - bottom, stop=top, log=log_y))
+    """A paper with one plot on it, given its margins and the ranges of its scales; y's name lies above.
+
+    A name that is too long for one line makes the paper higher.
+    """
+    lines = _fitting(y_name, FONT, lines=2)
+    more = LINE * (len(lines) - 1)
+    paper = Paper(height + more)
+    for n, words in enumerate(lines if y_name else []):
+        paper.write(2, 13 + n * LINE, words)
+    across = Scale(*x, start=left, stop=WIDTH - right, log=log_x, whole=whole_x)
+    return Plot(paper, across, Scale(*y, start=paper.height - bottom, stop=top + more, log=log_y))
+
+
+def _fitting(name: str, size: float, lines: int) -> list[str]:
+    """The lines in which the name of an axis stands on a phone."""
+    found = wrapped(name, ROOM, size)
+    if len(found) > lines or max(text_width(line, size) for line in found) > ROOM:
+        raise ValueError(f"the name {shown(name)} of an axis is too long for a phone.")
+    return found
 
 
 def tick_margin(words: Sequence[str]) -> float:

@@ -7,48 +7,60 @@ from numpy.typing import ArrayLike
 
 from sgdrace._arguments import FloatArray, reals, shown
 from sgdrace.delays import DelayLaw, Law, as_single_law, ks_distance
-from sgdrace.figures.canvas import LINE, SMALL, number, percent, plot
-from sgdrace.figures.colors import BARS_ALPHA, INK, INKS
+from sgdrace.figures.canvas import LINE, SMALL, Limits, limits, number, percent, plot
+from sgdrace.figures.colors import BARS_ALPHA, INK, INKS, law_stroke
 from sgdrace.figures.labels import text_width
+from sgdrace.figures.lines import apart_in_dashes
 from sgdrace.figures.picture import Picture
 
 MOST = len(INKS)
 BINS = 48
 
 
-def histogram(times: ArrayLike, fits: Mapping[str, Law] | None = None, x_name: str = "step time") -> Picture:
+def histogram(
+    times: ArrayLike,
+    fits: Mapping[str, Law] | None = None,
+    x_name: str = "step time, s",
+    xlim: Limits | None = None,
+    ylim: Limits | None = None,
+) -> Picture:
     """How often each time was measured, and the densities of fitted laws over it.
 
-    Where a few times are very long the axis ends at the 99 % quantile and a line says what lies beyond. The
-    words give quantiles of the times, and how far each law is from them at most.
+    Where a few times are very long the axis ends at the 99 % quantile, unless `xlim` says where, and a line
+    says what lies beyond. The words give quantiles of the times, and how far each law is from them at most.
 
     >>> from sgdrace import Exponential
     >>> histogram([1.0, 2.0, 3.0, 4.0], {"exponential": Exponential(rate=0.4)}).text
-    "4 measured values of step time: mean 2.5, median 2.5; 1 % are above 3.97 and the longest is 4. The
+    "4 measured values of step time, s: mean 2.5, median 2.5; 1 % are above 3.97 and the longest is 4. The
      exponential law is off by at most 33 % (Kolmogorov's distance)."
     """
     data, laws = _checked(times, fits)
-    low, high = _range(data)
+    low, high = limits("xlim", xlim) or _range(data)
     edges = np.linspace(low, high, _bins(data, low, high) + 1)
     heights = np.histogram(data, edges)[0] / (data.size * (edges[1] - edges[0]))
     x = np.linspace(low, high, 160)
     # A fit may be far steeper than the data at one point; it must not flatten them.
     curves = {name: np.nan_to_num(law.pdf(x), posinf=1e300) for name, law in laws.items()}
     top = max([heights.max(), *(min(curve.max(), 1.6 * heights.max()) for curve in curves.values())])
-    lines = _remarks(data, high)
+    up = limits("ylim", ylim) or (0.0, 1.04 * (top or 1.0))
+    lines = _remarks(data, low, high)
+    if heights.max() > up[1]:
+        lines.append("the highest bars are cut off at the top")
     over = 22.0 + LINE * (len(laws) + len(lines) - 1)
-    area = plot(170 + over, (low, high), (0.0, 1.04 * top), top=over)
+    area = plot(170 + over, (low, high), up, top=over)
     for i, words in enumerate(lines):
         area.paper.write(area.x.start, 13 + LINE * i, words, SMALL if i else 13.0)
     area.x_axis(x_name)
-    left, right, tops = area.x(edges[:-1]), area.x(edges[1:]), area.y(heights)
+    left, right = area.x(edges[:-1]), area.x(edges[1:])
+    tops = np.clip(area.y(heights), area.y.stop, area.y.start)
     foot = np.full(left.shape, area.y.start)
-    seen = heights > 0
+    seen = heights > up[0]
     area.paper.boxes(np.column_stack([left + 0.3, tops, right - 0.3, foot])[seen], INK, BARS_ALPHA)
-    for i, (name, curve) in enumerate(curves.items()):
+    strokes = apart_in_dashes([law_stroke(law) for law in laws.values()])
+    for i, ((name, curve), stroke) in enumerate(zip(curves.items(), strokes, strict=True)):
         y = 13 + LINE * (len(lines) + i) - 4
-        area.line(x, curve, INKS[i])
-        area.paper.line([area.x.start, area.x.start + 26], [y, y], INKS[i])
+        area.line(x, curve, stroke)
+        area.paper.line([area.x.start, area.x.start + 26], [y, y], stroke)
         area.paper.write(area.x.start + 33, y + 4, name, SMALL)
     return Picture(area.paper.figure, _words(data, laws, x_name))
 
@@ -80,13 +92,14 @@ def _bins(data: FloatArray, low: float, high: float) -> int:
     return int(np.clip((high - low) / width, 8, BINS)) if width > 0 else BINS
 
 
-def _remarks(data: FloatArray, high: float) -> list[str]:
-    """The heading, and what lies beyond the end of the axis."""
-    heading = f"{data.size:,} measured, mean {number(data.mean())}"
-    beyond = int((data > high).sum())
-    if not beyond:
-        return [heading]
-    return [heading, f"{beyond:,} of them lie beyond the axis, up to {number(data.max())}"]
+def _remarks(data: FloatArray, low: float, high: float) -> list[str]:
+    """The heading, and what lies beyond the ends of the axis."""
+    lines = [f"{data.size:,} measured, mean {number(data.mean())}"]
+    if before := int((data < low).sum()):
+        lines.append(f"{before:,} of them lie before the axis, down to {number(data.min())}")
+    if beyond := int((data > high).sum()):
+        lines.append(f"{beyond:,} of them lie beyond the axis, up to {number(data.max())}")
+    return lines
 
 
 def _checked(times: ArrayLike, fits: Mapping[str, Law] | None) -> tuple[FloatArray, dict[str, DelayLaw]]:

@@ -26,6 +26,23 @@ def text_width(words: str, size: float = FONT) -> float:
     return size * sum(0.36 if c in NARROW else 0.88 if c in WIDE else 0.6 for c in plain)
 
 
+def wrapped(words: str, width: float, size: float = FONT) -> list[str]:
+    """The words in lines that are at most so wide, unless a single word is wider.
+
+    >>> wrapped("who waits for whom", 70.0)
+    ['who waits', 'for whom']
+    """
+    first, *rest = words.split(" ")
+    lines = [first]
+    for word in rest:
+        longer = f"{lines[-1]} {word}"
+        if text_width(longer, size) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
 def overlap(boxes: FloatArray, others: FloatArray) -> Any:
     """Which of the boxes (n, 4) overlap which of the others (m, 4): (n, m).
 

@@ -10,8 +10,19 @@ from matplotlib.figure import Figure
 from sgdrace import order_statistics
 from sgdrace._arguments import FloatArray, count
 from sgdrace.delays import DelayLaw, Law, as_single_law
-from sgdrace.figures.canvas import LINE, SMALL, Scale, number, plot, tick_margin, tick_words
-from sgdrace.figures.colors import INKS, VARIANT, Stroke
+from sgdrace.figures.canvas import (
+    LINE,
+    SMALL,
+    Limits,
+    Scale,
+    limits,
+    number,
+    plot,
+    tick_margin,
+    tick_words,
+    unit_of,
+)
+from sgdrace.figures.colors import VARIANT, Stroke, law_stroke
 from sgdrace.figures.labels import DESCENT, beside, text_width
 from sgdrace.figures.picture import Picture
 
@@ -20,6 +31,7 @@ MARGINS = 66.0  # above and below the plot
 POINTS = 160  # of a curve, before simplification
 BINS = 60  # of a law that has no density
 STEEP = 12.0  # a density alone is shown up to so many times that of a uniform law on the axis
+HIGHER = 2.0  # that of X_{K:P} is shown up to so many times the height of that of X
 
 AGEING = {
     "NLTU": "new longer than used: age brings the end nearer",
@@ -38,70 +50,112 @@ class Density(NamedTuple):
     words: str
     stroke: Stroke
 
+    def within(self, x: Limits) -> "Density":
+        """The part between two times."""
+        seen = (self.x >= x[0]) & (self.x <= x[1])
+        return self._replace(x=self.x[seen], y=self.y[seen])
 
-def densities(law: Law, P: int, K: int) -> Picture:
+
+def densities(
+    law: Law,
+    P: int,
+    K: int,
+    xlim: Limits | None = None,
+    ylim: Limits | None = None,
+    unit: str = "s",
+) -> Picture:
     """The law of one mini-batch time X and of X_{K:P}, the time of the K-th fastest of P learners.
 
-    The axis of time depends on the law and on P but not on K, so that K can be varied. A law without a
-    density is drawn as a histogram.
+    The axes depend on the law and on P but not on K, so that K can be varied; `xlim` and `ylim` give others.
+    A density that is too steep leaves the picture at the top. A law without a density is drawn as a
+    histogram.
 
     >>> from sgdrace import Exponential
     >>> densities(Exponential(), P=8, K=6).text
-    'One mini-batch takes 1 on average; the 6th fastest of 8 learners takes 1.22, which is 1.22 times as
-     long. Half of the time it takes between 0.837 and 1.51.'
+    'One mini-batch takes 1 s on average; the 6th fastest of 8 learners takes 1.22 s, which is 1.22 times as
+     long. Half of the time it takes between 0.837 and 1.51 s.'
     """
     X, P, K = checked(law, P, K)
+    unit = unit_of(unit)
     # Most of the slowest are seen, unless X would shrink to a corner.
     late = min(float(order_statistics.ppf(X, P, P, 0.9)), 4 * float(X.ppf(0.9)))
-    x = _points(X, 1.2 * late)
+    across = _times(xlim) or (0.0, 1.2 * late)
+    x = _points(X, across[1])
     m, m_K = X.mean, order_statistics.mean(X, K, P)
-    some = _heights(
-        X, x, lambda t: order_statistics.pdf(X, K, P, t), lambda t: order_statistics.cdf(X, K, P, t)
-    )
+
+    def kth(k: int) -> FloatArray:
+        return _heights(
+            X, x, lambda t: order_statistics.pdf(X, k, P, t), lambda t: order_statistics.cdf(X, k, P, t)
+        )
+
+    one = _heights(X, x, X.pdf, X.cdf)
+    few = (1, (P + 1) // 2, P)  # among these is the steepest, or one that is nearly as steep
+    steepest = min(max(float(kth(k).max()) for k in few), HIGHER * float(one.max()))
+    peak = min(max(float(one.max()), steepest), BINS / across[1])
     figure = _draw(
         [
-            Density(x, _heights(X, x, X.pdf, X.cdf), m, f"X, mean {number(m)}", INKS[0]),
-            Density(x, some, m_K, f"$X_{{{K}:{P}}}$, mean {number(m_K)}", VARIANT["K-sync"]),
+            Density(x, one, m, f"X, mean {number(m)}", law_stroke(X)),
+            Density(x, kth(K), m_K, f"$X_{{{K}:{P}}}$, mean {number(m_K)}", VARIANT["K-sync"]),
         ],
-        "time of one mini-batch, and of the K-th fastest",
-        BINS,
+        f"time of a mini-batch, and of the K-th fastest, {unit}",
+        across,
+        limits("ylim", ylim) or (0.0, peak),
     )
     quarter, three = order_statistics.ppf(X, K, P, np.array([0.25, 0.75]))
     return Picture(
         figure,
-        f"One mini-batch takes {long(m)} on average; the {_ordinal(K)} fastest of {P} learners takes "
-        f"{long(m_K)}{_compared(m_K, m)}. Half of the time it takes between {number(quarter)} and "
-        f"{number(three)}.",
+        f"One mini-batch takes {long(m, unit)} on average; the {_ordinal(K)} fastest of {P} learners takes "
+        f"{long(m_K, unit)}{_compared(m_K, m)}. Half of the time it takes between {number(quarter)} and "
+        f"{number(three)} {unit}.",
     )
 
 
-def law_card(law: Law) -> Picture:
+def law_card(
+    law: Law,
+    xlim: Limits | None = None,
+    ylim: Limits | None = None,
+    hazard_ylim: Limits | None = None,
+    unit: str = "s",
+) -> Picture:
     """A law at a glance: its density with the mean, and its hazard with what age tells. Two figures.
+
+    `xlim`, `ylim` and `hazard_ylim` fix the axes of time, of the density and of the hazard.
 
     >>> from sgdrace import Exponential
     >>> law_card(Exponential()).text
-    'A mini-batch takes 1 on average, with standard deviation 1; half of them take more than 0.693 and one
-     in a hundred more than 4.61. Hazard 1 at the median and 1 when one in twenty is left; at any age as good
-     as new.'
+    'A mini-batch takes 1 s on average, with standard deviation 1 s; half of them take more than 0.693 s and
+     one in a hundred more than 4.61 s. Hazard 1 per s at the median and 1 per s when one in twenty is left;
+     at any age as good as new.'
     """
-    X = as_single_law(law, "law")
-    x = _points(X, 1.2 * min(float(X.ppf(0.97)), 4 * float(X.ppf(0.9))))
-    one = Density(x, _heights(X, x, X.pdf, X.cdf), X.mean, f"mean {number(X.mean)}", INKS[0])
-    steepest = STEEP if has_density(X) else BINS
-    return Picture([_draw([one], "time x of one mini-batch", steepest), _hazard(X, x)], _card_words(X))
+    X, unit = as_single_law(law, "law"), unit_of(unit)
+    across = _times(xlim) or (0.0, 1.2 * min(float(X.ppf(0.97)), 4 * float(X.ppf(0.9))))
+    x = _points(X, across[1])
+    one = Density(x, _heights(X, x, X.pdf, X.cdf), X.mean, f"mean {number(X.mean)}", law_stroke(X))
+    peak = min(float(one.y.max()), (STEEP if has_density(X) else BINS) / across[1])
+    left = _draw([one], f"time x of one mini-batch, {unit}", across, limits("ylim", ylim) or (0.0, peak))
+    right = _hazard(X, x, across, limits("hazard_ylim", hazard_ylim), unit)
+    return Picture([left, right], _card_words(X, unit))
 
 
-def _card_words(X: DelayLaw) -> str:
+def _times(xlim: Limits | None) -> Limits | None:
+    """The ends of an axis of times, which are never negative."""
+    given = limits("xlim", xlim)
+    if given is not None and given[0] < 0:
+        raise ValueError(f"xlim must not begin below 0, since no time does; got {given}.")
+    return given
+
+
+def _card_words(X: DelayLaw, unit: str) -> str:
     median, late, last = (float(X.ppf(q)) for q in (0.5, 0.95, 0.99))
     text = (
-        f"A mini-batch takes {long(X.mean)} on average, with standard deviation "
-        f"{number(math.sqrt(X.var))}; half of them take more than {number(median)} and one in a hundred more "
-        f"than {number(last)}."
+        f"A mini-batch takes {long(X.mean, unit)} on average, with standard deviation "
+        f"{_said(math.sqrt(X.var), unit)}; half of them take more than {number(median)} {unit} and one in a "
+        f"hundred more than {number(last)} {unit}."
     )
     ageing = AGEING[X.ageing]
     if not has_density(X):
         return f"{text} {ageing[0].upper()}{ageing[1:]}."
-    rates = number(X.hazard(median)), number(X.hazard(late))
+    rates = [f"{number(X.hazard(age))} per {unit}" for age in (median, late)]
     return f"{text} Hazard {rates[0]} at the median and {rates[1]} when one in twenty is left; {ageing}."
 
 
@@ -111,9 +165,13 @@ def checked(law: Law, P: int, K: int) -> tuple[DelayLaw, int, int]:
     return as_single_law(law, "law"), P, count("K", K, maximum=P)
 
 
-def long(time: float) -> str:
+def long(time: float, unit: str) -> str:
     """How long something takes, in words."""
-    return "infinitely long" if math.isinf(time) else number(time)
+    return "infinitely long" if math.isinf(time) else _said(time, unit)
+
+
+def _said(time: float, unit: str) -> str:
+    return f"{number(time)} {unit}" if math.isfinite(time) else number(time)
 
 
 def has_density(X: DelayLaw) -> bool:
@@ -156,17 +214,17 @@ def _bins(x: FloatArray) -> FloatArray:
     return np.append(x[::2], x[-1])
 
 
-def _draw(curves: Sequence[Density], x_name: str, steepest: float) -> Figure:
+def _draw(curves: Sequence[Density], x_name: str, across: Limits, up: Limits) -> Figure:
     """Densities with their means, each named; one that is too steep leaves the plot at the top."""
-    end = float(curves[0].x[-1])
-    top = max(float(curve.y.max()) for curve in curves)
-    peak = min(top, 1.001 * steepest / end)
+    low, peak = up[0], up[1] * (1 + 1e-6)
     free = (HEIGHT - MARGINS) / (HEIGHT - MARGINS - LINE)  # a line for names that fit nowhere else
-    area = plot(HEIGHT, (0.0, end), (0.0, free * peak), y_name="density")
+    area = plot(HEIGHT, across, (low, low + free * (peak - low)), y_name="density")
     area.x_axis(x_name)
+    curves = [curve.within(across) for curve in curves]
+    top = max(float(curve.y.max()) for curve in curves)
     for curve in curves:
         seen = np.minimum(curve.y, peak)
-        area.area(curve.x, seen, 0.0, curve.stroke.color)
+        area.area(curve.x, seen, low, curve.stroke.color)
         area.line(curve.x, np.minimum(curve.y, 2 * peak), curve.stroke, top=peak if top > peak else None)
         area.mean_line(curve.mean, float(np.interp(curve.mean, curve.x, seen)), curve.stroke.color)
     lines = [np.column_stack([area.x(c.x), area.y(np.minimum(c.y, peak))]) for c in curves]
@@ -177,17 +235,17 @@ def _draw(curves: Sequence[Density], x_name: str, steepest: float) -> Figure:
     return area.paper.figure
 
 
-def _hazard(X: DelayLaw, x: FloatArray) -> Figure:
+def _hazard(X: DelayLaw, x: FloatArray, across: Limits, up: Limits | None, unit: str) -> Figure:
     y = _rates(X, x)
     usual = y[(x >= X.ppf(0.15)) & (x <= X.ppf(0.95)) & np.isfinite(y)]  # a hazard may begin or end infinite
-    top = 1.2 * float(usual.max(initial=0.0)) or 1.0
-    ticks = Scale(0.0, top, 0, 1).ticks(4).tolist()
+    up = up or (0.0, 1.2 * float(usual.max(initial=0.0)) or 1.0)
+    ticks = Scale(*up, 0, 1).ticks(4).tolist()
     left = tick_margin(tick_words(ticks))
-    area = plot(HEIGHT, (0.0, float(x[-1])), (0.0, top), left, top=42.0, y_name="hazard")
+    area = plot(HEIGHT, across, up, left, top=42.0, y_name=f"hazard, 1/{unit}")
     area.paper.write(2, 30, AGEING[X.ageing], SMALL)
-    area.x_axis("age x of a running mini-batch")
+    area.x_axis(f"age x of a running mini-batch, {unit}")
     area.y_axis(ticks)
-    area.line(x, np.minimum(y, 10 * top), INKS[0])
+    area.line(x, np.minimum(y, 10 * up[1]), law_stroke(X))
     return area.paper.figure
 
 

@@ -13,14 +13,18 @@ from sgdrace.figures.canvas import (
     SMALL,
     WIDTH,
     End,
+    Limits,
     Paper,
     Plot,
     Scale,
+    limits,
     number,
     plot,
     plural,
+    rows_of_time,
     tick_margin,
     tick_words,
+    unit_of,
 )
 from sgdrace.figures.colors import VARIANT
 from sgdrace.figures.labels import text_width
@@ -69,34 +73,44 @@ class Runner:
         return float(self.loss[np.searchsorted(self.time, t, side="right") - 1])
 
 
-def race(runners: Sequence[Runner], t: float, window: float = 5.0) -> Picture:
+def race(
+    runners: Sequence[Runner],
+    t: float,
+    window: float = 5.0,
+    ylim: Limits | None = None,
+    unit: str = "s",
+) -> Picture:
     """Timelines of the last moments before t, and the losses until t: two figures for one row.
 
-    The scales of the losses do not depend on t, so that the frames of an animation fit together.
+    The scales of the losses do not depend on t, so that the frames of an animation fit together; `ylim`, the
+    ends of the axis of losses, makes those of several races equal.
 
     >>> jobs = Jobs.of_rounds([[1.0, 2.0], [2.0, 2.0]])
     >>> race([Runner(jobs, [0, 2, 4], [1.0, 0.5, 0.2])], t=3.0)
-    Picture(2 figures: At time 3: K-sync has loss 0.5 after 1 update.)
+    Picture(2 figures: At time 3 s: K-sync has loss 0.5 after 1 update.)
     """
     field, end = _checked(runners, t)
     window = min(real("window", window, above=0), end)
     begin = max(0.0, t - window)
     pitch = float(np.clip(40 // max(runner.jobs.P for runner in field), 2, 10))
-    left = _timelines([runner.jobs for runner in field], begin, t, window, pitch)
-    return Picture([left.figure, _losses(field, t, end, left.height)], _describe(field, t))
+    left = _timelines([runner.jobs for runner in field], begin, t, window, pitch, unit_of(unit))
+    right = _losses(field, t, end, left.height, limits("ylim", ylim, log=True), unit_of(unit))
+    return Picture([left.figure, right], _describe(field, t, unit_of(unit)))
 
 
-def _describe(field: Sequence[Runner], t: float) -> str:
+def _describe(field: Sequence[Runner], t: float, unit: str) -> str:
     """The leader first."""
     places = sorted(field, key=lambda runner: (not np.isfinite(runner.at(t)), runner.at(t)))
     words = "; ".join(
         f"{runner.jobs.variant} has loss {number(runner.at(t))} after {plural(_updates(runner, t), 'update')}"
         for runner in places
     )
-    return f"At time {number(t)}: {words}."
+    return f"At time {number(t)} {unit}: {words}."
 
 
-def _timelines(races: Sequence[Jobs], begin: float, t: float, window: float, pitch: float) -> Paper:
+def _timelines(
+    races: Sequence[Jobs], begin: float, t: float, window: float, pitch: float, unit: str
+) -> Paper:
     rows = sum(pitch * jobs.P + HEAD + 2 for jobs in races) - 2
     paper = Paper(max(rows + FOOT + 2 * LINE + 4, 190.0))
     time = Scale(begin, begin + window, MARGIN, WIDTH - MARGIN)
@@ -104,26 +118,28 @@ def _timelines(races: Sequence[Jobs], begin: float, t: float, window: float, pit
     for jobs, top in zip(races, tops, strict=True):
         heading(paper, jobs, time, top, plural(int((jobs.updates <= t).sum()), "update"))
     blocks(paper, races, tops, time, pitch, t)
-    Plot(paper, time, Scale(0, 1, rows, 0)).x_axis("time, one row per learner")
+    Plot(paper, time, Scale(0, 1, rows, 0)).x_axis(rows_of_time(unit))
     paper.key(paper.height - 8 - LINE, [(fate, fate) for fate in FATES], (8, 132, 256))
     return paper
 
 
-def _losses(field: Sequence[Runner], t: float, end: float, height: float) -> Figure:
+def _losses(
+    field: Sequence[Runner], t: float, end: float, height: float, ylim: Limits | None, unit: str
+) -> Figure:
     losses = np.concatenate([runner.loss[runner.time <= end] for runner in field])
-    y_range = value_range(losses, log=True)
+    y_range = ylim or value_range(losses, log=True)
     ticks = Scale(*y_range, 0, 1, log=True).ticks(5).tolist()
     names = [runner.jobs.variant for runner in field]
-    room = 20.0 + max(text_width(name, SMALL) for name in names)
+    room = 20.0 + max(text_width(f"{name} ↓" if ylim else name, SMALL) for name in names)
     left = tick_margin(tick_words(ticks))
     area = plot(height, (0.0, end), y_range, left, room, y_name="loss", log_y=True)
-    area.x_axis("time")
+    area.x_axis(f"time, {unit}")
     area.y_axis(ticks)
     values = [min(runner.at(t), y_range[1]) for runner in field]
     for runner in field:
         x, y = _steps(runner, t, STEP * end / (area.x.stop - area.x.start))
         across, down = np.rint(area.x(x)), np.rint(2 * area.y(np.minimum(y, y_range[1]))) / 2
-        area.paper.line(across, down, VARIANT[runner.jobs.variant])
+        area.paper.line(across, down, VARIANT[runner.jobs.variant], clip=area.box)
     best = min(values)
     leads = [value == best and values.count(best) == 1 and len(values) > 1 for value in values]
     area.end_labels(

@@ -7,7 +7,19 @@ import numpy as np
 from sgdrace import order_statistics
 from sgdrace._arguments import FloatArray
 from sgdrace.delays import DelayLaw, Law
-from sgdrace.figures.canvas import SMALL, WIDTH, Plot, Scale, number, plot, tick_margin, tick_words
+from sgdrace.figures.canvas import (
+    SMALL,
+    WIDTH,
+    Limits,
+    Plot,
+    Scale,
+    limits,
+    number,
+    plot,
+    tick_margin,
+    tick_words,
+    unit_of,
+)
 from sgdrace.figures.colors import INK, MEAN, VARIANT, Stroke
 from sgdrace.figures.labels import ASCENT, DESCENT, overlap, text_width
 from sgdrace.figures.laws import HEIGHT, checked, long
@@ -27,39 +39,45 @@ PLACES = (
 )
 
 
-def means(law: Law, P: int, K: int) -> Picture:
+def means(law: Law, P: int, K: int, ylim: Limits | None = None, unit: str = "s") -> Picture:
     """E[X_{K:P}], the mean time until the K-th of P learners is done, against K; the chosen K stands out.
+
+    The axes do not depend on K; `ylim`, the ends of the axis of time, makes them equal for several laws or P.
 
     >>> from sgdrace import Exponential
     >>> means(Exponential(), P=8, K=6).text
-    'The mean time until the K-th of 8 learners is done rises from 0.125 at K = 1 to 1.22 at K = 6 and 2.72 at
-     K = 8; one learner alone takes 1.'
+    'The mean time until the K-th of 8 learners is done rises from 0.125 s at K = 1 to 1.22 s at K = 6 and
+     2.72 s at K = 8; one learner alone takes 1 s.'
     """
     X, P, K = checked(law, P, K)
+    unit, up = unit_of(unit), limits("ylim", ylim)
     waits = _waits(X, P)
     finite = np.isfinite(waits)
     known = [*waits[finite], X.mean] if math.isfinite(X.mean) else waits[finite]
-    area = _axes(P, 1.2 * float(max(known, default=1.0)))
+    area = _axes(P, up or (0.0, 1.2 * float(max(known, default=1.0))), unit)
     _one_learner(area, X.mean)
     ks, stroke = np.arange(1, P + 1), VARIANT["K-sync"]
+    seen = (waits >= area.y.low) & (waits <= area.y.high)
     area.line(ks[finite], waits[finite], stroke, 1.2)
-    area.paper.dots(area.x(ks[finite]), area.y(waits[finite]), stroke.color, 5.0 if P <= 20 else 3.0)
+    if seen.any():
+        area.paper.dots(area.x(ks[seen]), area.y(waits[seen]), stroke.color, 5.0 if P <= 20 else 3.0)
     if not finite.all():
         words = f"infinite from K = {ks[~finite][0]}"
         area.paper.write(area.x.stop, area.y.stop + 8, words, SMALL, "right")
-    if finite[K - 1]:
+    if seen[K - 1]:
         _mark(area, X.mean, waits, K)
-    return Picture(area.paper.figure, _words(X.mean, waits, K))
+    return Picture(area.paper.figure, _words(X.mean, waits, K, unit))
 
 
-def _words(mean: float, waits: FloatArray, K: int) -> str:
-    P, alone = waits.size, f"one learner alone takes {long(mean)}"
-    if long(waits[0]) == long(waits[-1]):
-        return f"The mean time until the K-th is done is {long(waits[0])} for every K up to {P}; {alone}."
-    chosen = f"{long(waits[K - 1])} at K = {K} and " if 1 < K < P else ""
+def _words(mean: float, waits: FloatArray, K: int, unit: str) -> str:
+    P, alone = waits.size, f"one learner alone takes {long(mean, unit)}"
+    first, chosen, last = (long(waits[k - 1], unit) for k in (1, K, P))
+    if first == last:
+        return f"The mean time until the K-th is done is {first} for every K up to {P}; {alone}."
+    between = f"{chosen} at K = {K} and " if 1 < K < P else ""
     return (
-        f"The mean time until the K-th of {P} learners is done rises from {long(waits[0])} at K = 1 to "
-        f"{chosen}{long(waits[-1])} at K = {P}; {alone}."
+        f"The mean time until the K-th of {P} learners is done rises from {first} at K = 1 to "
+        f"{between}{last} at K = {P}; {alone}."
     )
 
 
@@ -67,10 +85,10 @@ def _waits(X: DelayLaw, P: int) -> FloatArray:
     return np.array([order_statistics.mean(X, k, P) for k in range(1, P + 1)])
 
 
-def _axes(P: int, top: float) -> Plot:
-    levels = Scale(0.0, top, 0, 1).ticks(4).tolist()
-    name = "mean time until the K-th, E[$X_{K:P}$]"
-    area = plot(HEIGHT, (0.5, P + 0.5), (0.0, top), tick_margin(tick_words(levels)), y_name=name)
+def _axes(P: int, up: Limits, unit: str) -> Plot:
+    levels = Scale(*up, 0, 1).ticks(4).tolist()
+    name = f"mean time until the K-th, E[$X_{{K:P}}$], {unit}"
+    area = plot(HEIGHT, (0.5, P + 0.5), up, tick_margin(tick_words(levels)), y_name=name)
     ks = range(1, P + 1) if P <= 12 else [1, *(int(k) for k in area.x.ticks(6) if k > 1)]
     area.x_axis(f"K, of P = {P} learners", [*ks])
     area.y_axis(levels)
@@ -78,7 +96,7 @@ def _axes(P: int, top: float) -> Plot:
 
 
 def _one_learner(area: Plot, mean: float) -> None:
-    if not math.isfinite(mean):
+    if not area.y.low <= mean <= area.y.high:
         return
     level = area.y([mean, mean])
     area.paper.line([area.x.start, area.x.stop], level, Stroke(INK, MEAN), 1.2)
