@@ -2,7 +2,9 @@
 # make serve      build it and serve it on this machine
 # make lab        open the chapters live in JupyterLab
 # make test       style, types, every test
+# make unit       the tests of the package alone: no site, no notebooks, no builds, no benchmarks
 # make notebooks  run the notebooks and bring them into the form that git keeps
+# make seeds      run the notebooks with other random numbers; which checks were luck?
 # make bench      side-by-side measurements
 # make cover      the picture on the cover
 # Each makes the environment (.venv, node_modules) first, and again only when the pins change.
@@ -18,7 +20,7 @@ export HOME := $(CURDIR)/_build/home
 $(shell mkdir -p "$(HOME)")
 endif
 
-.PHONY: install book demo serve lab notebooks test bench cover clean
+.PHONY: install book demo serve lab notebooks seeds test unit bench cover clean
 
 install: .venv/installed node_modules/installed
 
@@ -58,12 +60,20 @@ lab: .venv/installed
 notebooks: .venv/installed
 	$(BIN)/python book/notebooks.py
 
+seeds: .venv/installed
+	$(BIN)/python book/seeds.py
+
+# Workers steal whole runs of tests from each other, so that those that share a page mostly stay together.
 test: .venv/installed-test book demo
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pytest --numprocesses 2 --cov --cov-report term --cov-fail-under 95
+	$(BIN)/pytest --numprocesses 2 --dist worksteal --cov --cov-report term --cov-fail-under 95
 	$(BIN)/pytest --override-ini addopts= --nbval --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
+
+# What a change of lib/ wants to know before the rest is built.
+unit: .venv/installed-test
+	$(BIN)/pytest --numprocesses 2 --ignore tests/site --ignore tests/notebooks --ignore tests/test_benchmarks.py tests lib README.md
 
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks

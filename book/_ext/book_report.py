@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from book_assets import MATHJAX_PARTS
+from book_paths import READING
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.application import Sphinx
@@ -74,6 +75,7 @@ def _page(app: Sphinx, site: Path, page: str) -> dict[str, Any]:
         "page": page,
         "kb": _gzip_kb(site / f"{page}.html"),
         "run_seconds": round(run["runtime"], 1) if run.get("runtime") else None,
+        "reading": app.env.metadata[page].get(READING),
         "explorers": _explorers(site.parent / "jupyter_execute" / f"{page}.ipynb"),
     }
 

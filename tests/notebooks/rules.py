@@ -9,8 +9,10 @@ from types import CodeType
 
 from book.notebooks import GLUE
 
-DRAWS = {"explore", "predict", "show"}
+DRAWS = {"explore", "predict", "show", "check"}  # for the reader to see; how it is made is folded
 MOST_LINES = 25
+MOST_OPEN = 12  # cells of a chapter whose code is in view
+MOST_COLUMNS = 46  # what a phone shows without scrolling
 IDEAS = range(2, 5)  # predict and explore, once per idea
 
 
@@ -29,11 +31,11 @@ def python(cell):
 
 def calls(cell):
     """Names of the functions that a cell calls."""
-    return [
-        getattr(n.func, "id", getattr(n.func, "attr", ""))
-        for n in ast.walk(ast.parse(python(cell)))
-        if isinstance(n, ast.Call)
-    ]
+    return [_called(n) for n in ast.walk(ast.parse(python(cell))) if isinstance(n, ast.Call)]
+
+
+def _called(call):
+    return getattr(call.func, "id", getattr(call.func, "attr", ""))
 
 
 def draws(cell):
@@ -150,11 +152,138 @@ def cells_out_of_form(notebook):
             complaints.append(
                 f"A cell draws and is not folded (tag hide-input, or lesson to keep it open): {first}"
             )
-        if "hide-input" in tags(cell) and not draws(cell):
+        if "hide-input" in tags(cell) and not draws(cell) and "table" not in calls(cell):
             complaints.append(f"A folded cell draws nothing: {first}")
         if "nbval-ignore-output" in tags(cell) and not first.startswith("#"):
             complaints.append(f"A cell that nbval ignores must begin with a comment that says why: {first}")
     return complaints
+
+
+def lessons(notebook):
+    """The cells whose code is in view: neither folded nor part of a solution."""
+    found, inside = [], False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            marks = re.findall(r"\{solution-(start|end)\}", cell.source)
+            inside = marks[-1] == "start" if marks else inside
+        elif not inside and "hide-input" not in tags(cell):
+            found.append(cell)
+    return found
+
+
+def lessons_out_of_form(notebook):
+    """What is in view could be typed by hand on a phone; tables, tolerances and plumbing are folded."""
+    cells = lessons(notebook)
+    sizes = [len(cell.source.splitlines()) for cell in cells]
+    complaints = []
+    if len(cells) > MOST_OPEN:
+        complaints.append(f"{len(cells)} cells are open, more than {MOST_OPEN}.")
+    if cells and median(sizes) > 4:
+        complaints.append(f"The median open cell has {median(sizes)} lines, more than 4.")
+    for cell in cells:
+        first = cell.source.partition("\n")[0]
+        if (widest := max(map(len, cell.source.splitlines()))) > MOST_COLUMNS:
+            complaints.append(f"An open cell is {widest} columns wide, more than {MOST_COLUMNS}: {first}")
+        if "glue" in calls(cell):
+            complaints.append(f"An open cell glues a number; do it in a folded one: {first}")
+    return complaints
+
+
+def hand_made_checks(notebook):
+    """Checks go through `check`, which knows its tolerance, and tables through `check` or `table`.
+
+    Solutions may assert: there it is the reader's own code that is tried.
+    """
+    solutions = [cell for cell in code(notebook) if cell not in lessons(notebook)]
+    complaints = []
+    for cell in code(notebook):
+        first = cell.source.partition("\n")[0]
+        nodes = list(ast.walk(ast.parse(python(cell))))
+        folded = "hide-input" in tags(cell)
+        if any(isinstance(node, ast.Assert) for node in nodes) and (folded or cell not in solutions):
+            complaints.append(f"A cell asserts; use check: {first}")
+        if any(map(_is_padded, nodes)):
+            complaints.append(f"A cell lines up a table by hand; use check or table: {first}")
+    return complaints
+
+
+def _is_padded(node):
+    """An f-string's {name:12} or {value:7.2f}, which leaves room for a column."""
+    return isinstance(node, ast.FormattedValue) and bool(
+        node.format_spec
+        and any(
+            re.match(r"[<>^]?[1-9]\d*(?![%a-z])|[<>^]?[1-9]\d*[.,]", part.value)
+            for part in node.format_spec.values
+            if isinstance(part, ast.Constant)
+        )
+    )
+
+
+# Measuring
+
+
+QUANTILES = {"quantile", "percentile", "nanquantile", "nanpercentile"}
+
+
+def measured_by_hand(notebook):
+    """What the package measures is not measured again by hand, nor is a race run twice.
+
+    Bands over replicas are those of a training, quantiles of measured times those of Empirical; the stopwatch
+    of a race is its time_per_update, which knows its burn-in and its error. And who has a race keeps it.
+    """
+    complaints, raced = [], {}
+    for number, cell in enumerate(code(notebook)):
+        for node in ast.walk(ast.parse(python(cell))):
+            words = ast.unparse(node) if isinstance(node, ast.expr) else ""
+            if isinstance(node, ast.Call) and _called(node) in QUANTILES:
+                complaints.append(f"A cell computes quantiles, as band or Empirical do: {words}")
+            if _reads_the_last_time(node):
+                complaints.append(f"A cell stops the time by hand, as time_per_update does: {words}")
+            race = isinstance(node, ast.Call) and _called(node) == "simulate"
+            if race and raced.setdefault(words, number) != number:
+                complaints.append(f"Two cells run the same race: {words}")
+    return complaints
+
+
+def _reads_the_last_time(node):
+    """Whether this is `….time[…, -1]`, of which `/ updates` is the next that is written."""
+    return (
+        isinstance(node, ast.Subscript)
+        and getattr(node.value, "attr", "") == "time"
+        and isinstance(node.slice, ast.Tuple)
+        and ast.unparse(node.slice.elts[-1]) == "-1"
+    )
+
+
+# Predictions
+
+
+def answers_for_all(notebook):
+    """A prediction answers every option in its own words, which say why that one tempts."""
+    nodes = [node for cell in code(notebook) for node in ast.walk(ast.parse(python(cell)))]
+    asked = [node for node in nodes if isinstance(node, ast.Call) and _called(node) == "predict"]
+    return [
+        f"A prediction has one answer for several options: {ast.unparse(call)[:60]}"
+        for call in asked
+        if not _answers_each(call)
+    ]
+
+
+def _answers_each(call):
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "why"] + call.args[3:4]
+    if any(isinstance(why, ast.Dict) for why in given):
+        answers = [ast.dump(value) for why in given for value in why.values]
+        return len(set(answers)) == len(answers)
+    return any(isinstance(why, ast.DictComp | ast.Name) for why in given)
+
+
+# Minutes
+
+
+def claimed_minutes(notebook):
+    """How long a chapter takes is counted when the book is built; typed, it stays when the text changes."""
+    found = [hit for source in markdown(notebook) for hit in re.findall(r"^\d+ minutes\b", source, re.M)]
+    return [f"The chapter claims to take {hit}; the page says so by itself." for hit in found]
 
 
 # Imports
@@ -315,7 +444,6 @@ def anatomy(notebook):
     checks = {
         "a title and then its question, in bold": re.match(r"# .+\n+\*\*[^*]+\?\*\*", opening),
         "a box “You will be able to” with three outcomes": _outcomes(text) == 3,
-        "the minutes to read": re.search(r"\b\d+ minutes\b", text),
         "the first picture on the first screen": any(
             cell.cell_type == "code" and draws(cell) for cell in notebook.cells[:4]
         ),
@@ -323,7 +451,7 @@ def anatomy(notebook):
         "two to four explorers": used.count("explore") in IDEAS,
         "a theorem": re.search(r"\{prf:(theorem|lemma|proposition|corollary)\}", text),
         "a proof": "{prf:proof}" in text,
-        "a check that asserts": any(re.search(r"^\s*assert ", cell.source, re.M) for cell in code(notebook)),
+        "a check": any("check" in calls(cell) or "assert " in cell.source for cell in code(notebook)),
         "a section “In practice” with a citation": "{cite" in _section(text, "In practice"),
         "a section “What you learned”": _section(text, "What you learned").strip(),
         "at least four exercises": len(re.findall(r"\{exercise(?:-start)?\}", text)) >= 4,

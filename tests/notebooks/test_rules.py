@@ -32,6 +32,7 @@ def test_every_notebook_is_normal(path):
         rules.typed_numbers,
         rules.pictures_without_text,
         rules.cells_out_of_form,
+        rules.measured_by_hand,
         rules.foreign_imports,
         rules.rebound_names,
     ],
@@ -44,6 +45,17 @@ def test_every_notebook_keeps_to(rule, path):
 @pytest.mark.parametrize("path", EVERY)
 def test_every_chapter_has_the_anatomy_of_the_outline(path):
     assert not is_chapter(path) or rules.anatomy(read(path)) == []
+
+
+@pytest.mark.parametrize("path", EVERY)
+@pytest.mark.parametrize(
+    "rule",
+    [rules.lessons_out_of_form, rules.hand_made_checks, rules.answers_for_all, rules.claimed_minutes],
+    ids=lambda rule: rule.__name__,
+)
+def test_every_page_of_the_second_edition_keeps_to(rule, path):
+    notebook = read(path)
+    assert notebook.metadata.get("book", {}).get("edition") != 2 or rule(notebook) == []
 
 
 @pytest.mark.parametrize("path", EVERY)
@@ -182,6 +194,62 @@ def test_cells_in_form_are_fine():
 
 
 @pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("low, high = np.quantile(run.loss, [0.1, 0.9], axis=0)", "computes quantiles"),
+        ("from numpy import percentile\npercentile(times, 90)", "computes quantiles"),
+        ("T = race.time[0, -1] / n", "stops the time"),
+        ("T = (race.time[:, -1] - race.time[:, 399]).mean() / 600", "stops the time"),
+        ("t = simulate('K-sync', 8, 8, law, 10).time[:, -1]", "stops the time"),
+    ],
+)
+def test_what_the_package_measures_must_not_be_measured_by_hand(source, words):
+    (complaint,) = rules.measured_by_hand(a_notebook(a_cell(source)))
+    assert words in complaint
+
+
+def test_a_race_that_an_earlier_cell_has_run_must_not_be_run_again():
+    race = a_cell("race = simulate('K-async', P, 1, law, 61, seed=3)")
+    again = a_cell("s = simulate('K-async', P, 1, law, 61,\n             seed=3).staleness")
+    (complaint,) = rules.measured_by_hand(a_notebook(race, again))
+    assert complaint == "Two cells run the same race: simulate('K-async', P, 1, law, 61, seed=3)"
+
+
+def test_what_the_package_measured_and_other_races_are_fine():
+    cells = [
+        a_cell("race = simulate('K-sync', 8, 8, law, until=9)\ngaps = np.diff(race.time[0, :-1])"),
+        a_cell("race = simulate('K-sync', 8, 8, law, until=9, seed=1)\nT, error = race.time_per_update()"),
+        a_cell("low = law.ppf(0.1), Empirical(times).isf(0.1), run.band(times).low, run.loss[:, -1]"),
+    ]
+    assert rules.measured_by_hand(a_notebook(*cells)) == []
+
+
+@pytest.mark.parametrize(
+    ("why", "complaints"),
+    [
+        ("why='The slowest.'", 1),
+        ("why=f'The slowest: {x}.'", 1),
+        ("'The slowest.'", 1),
+        ("why={'1 s': 'No.', '2 s': 'No.'}", 1),
+        ("why={'1 s': 'One learner.', '2 s': 'The slowest.'}", 0),
+        ("{'1 s': f'One of {P}.', '2 s': f'All {P}.'}", 0),
+        ("why={option: reason(option) for option in options}", 0),
+        ("why=reasons", 0),
+    ],
+)
+def test_each_option_of_a_prediction_has_its_own_answer(why, complaints):
+    answer = "'2 s', " if why[0] in "'{" else "answer='2 s', "
+    cell = a_cell(f"predict('How long?', ['1 s', '2 s'], {answer}{why})")
+    assert len(rules.answers_for_all(a_notebook(cell))) == complaints
+
+
+def test_minutes_are_counted_and_not_claimed():
+    box = nb.new_markdown_cell("```{admonition} You will be able to\n- choose\n\n30 minutes. Builds on\n```")
+    assert len(rules.claimed_minutes(a_notebook(box))) == 1
+    assert rules.claimed_minutes(a_notebook(nb.new_markdown_cell("It ran for 30 minutes."))) == []
+
+
+@pytest.mark.parametrize(
     "source", ["import pandas", "from nbclient.client import NotebookClient", "import os, yaml"]
 )
 def test_what_the_extras_do_not_install_must_not_be_imported(source):
@@ -255,8 +323,6 @@ CHAPTER = (
 - compute
 - prove
 - choose
-
-10 minutes.
 ```
 ===
 predict()
@@ -303,12 +369,11 @@ def test_a_chapter_with_everything_passes():
     [
         ("**What does waiting cost?**", "Waiting.", "question"),
         ("- choose\n", "", "three outcomes"),
-        ("10 minutes", "", "minutes"),
         ("\n===\npredict()", "", "two to four predictions"),
         ("\n===\nexplore()", "", "two to four explorers"),
         ("{prf:theorem}", "", "a theorem"),
         ("{prf:proof}", "", "a proof"),
-        ("assert True", "True", "asserts"),
+        ("assert True", "True", "lacks a check"),
         ("See {cite:t}`dutta2018`.", "", "In practice"),
         ("A lot.", "", "What you learned"),
         ("{exercise}\n:label: e3", "", "four exercises"),
@@ -346,3 +411,53 @@ def test_normal_form_keeps_text_and_drops_what_changes():
     assert normal.cells[0].id != normal.cells[1].id and normal.cells[2].source == "prose"
     assert normalized(normal) == normal
     assert "widgets" in notebook.metadata, "the notebook itself stays as it is"
+
+
+SOLUTION = nb.new_markdown_cell("```{solution-start} x\n:class: dropdown\n```")
+END = nb.new_markdown_cell("```{solution-end}\n```\n\n````{exercise} Next\n````")
+
+
+def test_what_is_in_view_fits_a_phone_and_has_no_plumbing():
+    short = [a_cell(f"race = simulate({number})") for number in range(13)]
+    assert rules.lessons_out_of_form(a_notebook(*short[:12])) == []
+    assert rules.lessons_out_of_form(a_notebook(*short)) == ["13 cells are open, more than 12."]
+    assert len(rules.lessons_out_of_form(a_notebook(a_cell("x = 1\n" * 5)))) == 1
+    assert len(rules.lessons_out_of_form(a_notebook(a_cell("x = " + "1" * 43)))) == 1
+    assert rules.lessons_out_of_form(a_notebook(a_cell("x = " + "1" * 42))) == []
+    assert len(rules.lessons_out_of_form(a_notebook(a_cell("glue('x', 1)")))) == 1
+
+
+def test_folded_cells_and_solutions_are_not_in_view():
+    long = "x = " + "1" * 80 + "\n" * 9 + "x"
+    folded = a_cell(long, tags=["hide-input"])
+    assert rules.lessons(a_notebook(folded, SOLUTION, a_cell(long), END)) == []
+    open_again = a_cell("y")
+    assert rules.lessons(a_notebook(SOLUTION, a_cell(long), END, open_again)) == [open_again]
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("assert abs(a - b) < 0.1", True),
+        ("check('x', 'a = b', a=[1], b=[1])", False),
+        ("t += f'{name:12}'", True),
+        ("t += f'{x:7.2f}'", True),
+        ("t += f'{x:7,.0f}'", True),
+        ("t += f'{x:>9}'", True),
+        ("t = f'{x:.2f}'", False),
+        ("t = f'{x:,}'", False),
+        ("t = f'{x:+.3f}'", False),
+    ],
+)
+def test_tables_and_tolerances_are_not_made_by_hand(source, wrong):
+    assert bool(rules.hand_made_checks(a_notebook(a_cell(source)))) == wrong
+
+
+def test_only_a_solution_may_assert():
+    assert rules.hand_made_checks(a_notebook(SOLUTION, a_cell("assert x"), END)) == []
+    assert rules.hand_made_checks(a_notebook(a_cell("assert x", tags=["hide-input"])))
+
+
+def test_a_check_is_folded():
+    assert rules.cells_out_of_form(a_notebook(a_cell("check('x', 'a = 1', a=[1])")))
+    assert rules.cells_out_of_form(a_notebook(a_cell("table(a=[1])", tags=["hide-input"]))) == []

@@ -1,4 +1,25 @@
-"""A browser, and the built sites behind a small web server."""
+"""A browser, the built sites behind a small web server, and their pages, opened as rarely as possible.
+
+To open a page takes seconds (formulas are typeset, widgets drawn), to look at it milliseconds. So pytest
+groups the tests by the page that they share, a session's fixture with parameters, and opens it once for all:
+
+    opened           every page × {light, dark}, for checks that only look
+    moved            every page with widgets, for checks that move controls from wherever they are
+    without_scripts  every page, with scripts off
+    demo             the page of the demonstration, for checks that need no other
+    reader           makes a page of one's own, for what must be opened in a certain way
+
+One more check on every page:
+
+    def test_no_page_scrolls_sideways_on_a_phone(opened):
+        page = opened.at(PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+`at` says how the check wants its page, whatever others asked for before: in which window, and if need be
+`unfolded=True` or what a browser can emulate, `media="print"`, `forced_colors="active"` and the like. What
+else a check changes, it changes back. `opened.errors` is what the page complained of, and `opened.elsewhere`
+what it asked of other hosts.
+"""
 
 import functools
 import http.server
@@ -14,6 +35,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
 REQUIRED = "SITE_TESTS_REQUIRED"  # set where a missing browser must not go unnoticed
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
+PAPER = {"width": 700, "height": 1000}  # about what an A4 sheet has between its margins
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -57,6 +80,16 @@ SITES = {
     "book": Site("_build/html", "_toc.yml"),
 }
 PAGES = [pytest.param(name, page, id=page) for name, site in SITES.items() for page in site.pages]
+DEMO = ("demo", "tests/site/demo")
+
+
+def html(site, name):
+    """The text of a page, which is empty if it was not built."""
+    file = SITES[site].folder / f"{name}.html"
+    return file.read_text() if file.exists() else ""
+
+
+HAS_WIDGETS = [case for case in PAGES if "widget-view+json" in html(*case.values)]
 
 
 def _chromium():
@@ -118,15 +151,33 @@ STOPWATCH = """() => {
 AT_ONCE = "*, *::before, *::after { transition: none !important; }"
 
 
+EVERYTHING = """() => {
+  document.querySelectorAll('.veil-ask button').forEach(button => button.click());
+  document.querySelectorAll('details.deeper').forEach(fold => fold.open = true);
+}"""
+
+# In the page: open every fold, or fold again what was folded at first. The theme sees what has come to scroll
+# when it hears that the window has changed.
+FOLD = """unfold => {
+  for (const fold of document.querySelectorAll('article details')) {
+    fold.dataset.atFirst ??= fold.open ? 'open' : 'folded';
+    fold.open = unfold || fold.dataset.atFirst === 'open';
+  }
+  dispatchEvent(new Event('resize'));
+}"""
+
+
 class Reader:
     """A page in the browser that remembers what went wrong on it."""
 
     def __init__(self, browser, **context):
         self.scripts = context.get("java_script_enabled", True)
-        self.scheme = context.get("color_scheme")
+        self.scheme = context.get("color_scheme", "light")
         self.context = browser.new_context(**context)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         self.errors, self.elsewhere = [], []
+        self._unfolded = False
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", self._asked)
@@ -139,12 +190,74 @@ class Reader:
         if not request.url.startswith(("http://127.0.0.1:", "data:", "file:", "blob:")):
             self.elsewhere.append(request.url)
 
-    def open(self, url):
+    def open(self, url, everything=True):
+        """Go to a page and wait until it is drawn; lift its veils and unfold what is deeper, or leave it."""
         self.page.goto(url)
         if self.scripts:
             self.page.add_style_tag(content=AT_ONCE)
             self.page.wait_for_function(READY)
+            if everything:
+                self.page.evaluate(EVERYTHING)
+                self.page.wait_for_function(READY)
         return self.page
+
+    def at(self, window, *, unfolded=False, **media):
+        """The page, laid out in this window; on a screen, unless `media` says what else to emulate."""
+        # No medium at all is the screen, and paper while a PDF is made.
+        usual = {"media": "null", "reduced_motion": "no-preference", "forced_colors": "none"}
+        self.page.emulate_media(**{"color_scheme": self.scheme, **usual, **media})
+        self.page.set_viewport_size(window)
+        if self.scripts:
+            if unfolded != self._unfolded:
+                self.page.evaluate(FOLD, unfolded)
+                self._unfolded = unfolded
+            self.page.wait_for_function(f"innerWidth === {window['width']}")
+            self.page.wait_for_function(READY)
+        return self.page
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param((*case.values, scheme), id=f"{case.id}-{scheme}")
+        for case in PAGES
+        for scheme in ("light", "dark")
+    ],
+)
+def opened(request, browser, addresses):
+    """Each page in each scheme, for all tests that only look at it; light it is served, dark it is a file."""
+    site, name, scheme = request.param
+    bases = {"light": addresses[site], "dark": SITES[site].folder.as_uri()}
+    yield from _open(bases[scheme], name, browser, color_scheme=scheme)
+
+
+@pytest.fixture(scope="session", params=[case.values for case in HAS_WIDGETS], ids=lambda case: case[1])
+def moved(request, browser, addresses):
+    """Each page with widgets, for all tests that move its controls from wherever they are."""
+    site, name = request.param
+    yield from _open(addresses[site], name, browser)
+
+
+@pytest.fixture(scope="session", params=[case.values for case in PAGES], ids=lambda case: case[1])
+def without_scripts(request, browser, addresses):
+    """Each page as a reader without scripts sees it."""
+    site, name = request.param
+    yield from _open(addresses[site], name, browser, java_script_enabled=False)
+
+
+@pytest.fixture(scope="session")
+def demo(browser, addresses):
+    """The page of the demonstration, for tests that need no other."""
+    site, name = DEMO
+    yield from _open(addresses[site], name, browser)
+
+
+def _open(base, name, browser, **context):
+    one = Reader(browser, viewport=DESK, **context)
+    one.name = name
+    one.open(f"{base}/{name}.html")
+    yield one
+    one.context.close()
 
 
 @pytest.fixture

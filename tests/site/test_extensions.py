@@ -177,7 +177,7 @@ def test_a_page_that_is_too_heavy_names_its_largest_explorer():
 def test_the_report_of_the_demonstration_page_knows_its_explorers():
     report = json.loads((SITES["demo"].folder.parent / "report.json").read_text())
     explorers = report["pages"][0]["explorers"]
-    assert [explorer["frames"] for explorer in explorers] == [36, 156]
+    assert [explorer["frames"] for explorer in explorers] == [36, 156, 3]
     assert "Built in" in (SITES["demo"].folder / "tests/site/demo.html").read_text()
 
 

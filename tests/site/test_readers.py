@@ -5,15 +5,12 @@ import sys
 
 import pytest
 
-from tests.site.conftest import PAGES, READY, ROOT, SITES
-from tests.site.test_site import DESK, HAS_PLAY, HAS_WIDGETS, PHONE, _html
+from tests.site.conftest import DESK, PAPER, PHONE, READY, ROOT, SITES
+from tests.site.test_site import plays
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
 import book_mathml
 import book_paper
-
-HAS_FORMULAS = [case for case in PAGES if 'class="math ' in _html(*case.values)]
-PAPER = {"width": 700, "height": 1000}  # about what an A4 sheet has between its margins
 
 # In the page: words, and the strokes and words of figures, that would be pale on white. A background is
 # no excuse: browsers do not print it. Within a figure only its ink counts; the colors of data are chosen.
@@ -39,19 +36,15 @@ PALE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["dark", "light"])
-@pytest.mark.parametrize(("site", "name"), PAGES)
-def test_every_theme_prints_dark_ink_on_white(site, name, scheme, reader, addresses):
-    page = reader(viewport=PAPER, color_scheme=scheme).open(f"{addresses[site]}/{name}.html")
-    page.emulate_media(media="print", color_scheme=scheme)
-    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+def test_every_theme_prints_dark_ink_on_white(opened):
+    page = opened.at(PAPER, media="print")
+    assert page.evaluate("document.documentElement.dataset.theme") == opened.scheme
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate(PALE) == []
 
 
 # In the page: what a sheet of paper would cut off, because there it cannot be scrolled.
 CUT_ON_PAPER = """() => {
-  document.querySelectorAll('article details').forEach(fold => fold.open = true);
   const edge = document.querySelector('article').getBoundingClientRect().right + 1;
   const scrolls = element => getComputedStyle(element).overflowX !== 'visible';
   return [...document.querySelectorAll('article :is(pre, table, mjx-container, .sgdrace)')]
@@ -61,11 +54,8 @@ CUT_ON_PAPER = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("site", "name"), PAGES)
-def test_paper_cuts_off_no_code_and_no_table(site, name, reader, addresses):
-    page = reader(viewport=PAPER).open(f"{addresses[site]}/{name}.html")
-    page.emulate_media(media="print")
-    assert page.evaluate(CUT_ON_PAPER) == []
+def test_paper_cuts_off_no_code_and_no_table(opened):
+    assert opened.at(PAPER, media="print", unfolded=True).evaluate(CUT_ON_PAPER) == []
 
 
 # In the page: links to the first and the last part of each explorer, so that a PDF says where these are.
@@ -75,9 +65,12 @@ MARK = """() => document.querySelectorAll('.explorer:has(.explorer-controls)').f
     const mark = document.createElement('span');
     mark.id = `mark-${i}-${name}`;
     part.insertAdjacentElement(name === 'top' ? 'afterbegin' : 'beforeend', mark);
-    document.querySelector('article').insertAdjacentHTML('beforeend', `<a href="#${mark.id}">.</a>`);
+    const link = `<a id="to-${mark.id}" href="#${mark.id}">.</a>`;
+    document.querySelector('article').insertAdjacentHTML('beforeend', link);
   }
 })"""
+
+UNMARK = "document.querySelectorAll('[id^=mark-], [id^=to-mark-]').forEach(mark => mark.remove())"
 
 
 def _places(pdf):
@@ -86,11 +79,11 @@ def _places(pdf):
     return {name.decode(): int(page) for name, page in found}
 
 
-@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
-def test_an_explorer_is_printed_on_one_page(site, name, reader, addresses):
-    page = reader(viewport=DESK).open(f"{addresses[site]}/{name}.html")
+def test_an_explorer_is_printed_on_one_page(moved):
+    page = moved.at(DESK)
     page.evaluate(MARK)
     places = _places(page.pdf(format="A4"))
+    page.evaluate(UNMARK)
     count = page.locator(".explorer:has(.explorer-controls)").count()
     assert len(places) == 2 * count
     assert [i for i in range(count) if places[f"mark-{i}-top"] != places[f"mark-{i}-end"]] == []
@@ -106,10 +99,8 @@ LOOKS = """() => [...document.querySelectorAll('.explorer .widget-toggle-buttons
 })"""
 
 
-def test_the_chosen_option_is_the_clearest_on_paper(reader, addresses):
-    page = reader(viewport=PAPER).open(f"{addresses['demo']}/tests/site/demo.html")
-    page.emulate_media(media="print")
-    looks = page.evaluate(LOOKS)
+def test_the_chosen_option_is_the_clearest_on_paper(demo):
+    looks = demo.at(PAPER, media="print").evaluate(LOOKS)
     assert looks
     for chosen, other in looks:
         assert chosen["color"] == other["color"]
@@ -117,9 +108,10 @@ def test_the_chosen_option_is_the_clearest_on_paper(reader, addresses):
 
 
 def test_paper_shows_what_was_folded_but_no_button_to_fold_it(reader, addresses):
-    page = reader(viewport=PAPER).open(f"{addresses['demo']}/tests/site/demo.html")
+    one = reader()
+    one.open(f"{addresses['demo']}/tests/site/demo.html")
+    page = one.at(PAPER, media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(media="print")
     assert page.locator(".solution.dropdown .math").is_visible()
     for useless in [".toggle-button", ".widget-play", "details.hide > summary", ".copybtn"]:
         assert page.locator(f"article {useless}").count() > 0
@@ -128,7 +120,7 @@ def test_paper_shows_what_was_folded_but_no_button_to_fold_it(reader, addresses)
 
 def test_hints_are_unfolded_while_the_page_prints(reader, addresses):
     page = reader(viewport=PAPER).open(f"{addresses['book']}/book/index.html")
-    hints = page.locator("article details:not(.hide)")
+    hints = page.locator("article details:not(.hide, .check, .deeper)")
     first = hints.first.locator("p").first
     assert hints.count() > 0 and not first.is_visible()
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -146,9 +138,10 @@ STANDS_OUT = """element => {
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_forced_colors_show_what_is_chosen_and_where_the_slider_is(scheme, reader, addresses):
-    one = reader(viewport=DESK, color_scheme=scheme, forced_colors="active")
-    page = one.open(f"{addresses['demo']}/tests/site/demo.html")
+def test_forced_colors_show_what_is_chosen_and_where_the_slider_is(scheme, demo):
+    page = demo.at(DESK, color_scheme=scheme, forced_colors="active")
+    assert page.evaluate("matchMedia('(forced-colors: active)').matches")
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
     looks = page.evaluate(LOOKS)
     assert looks
     for chosen, other in looks:
@@ -160,14 +153,16 @@ def test_forced_colors_show_what_is_chosen_and_where_the_slider_is(scheme, reade
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_forced_colors_show_the_focus_and_the_ink_of_figures(scheme, reader, addresses):
-    one = reader(viewport=DESK, color_scheme=scheme, forced_colors="active")
-    page = one.open(f"{addresses['demo']}/tests/site/demo.html")
+def test_forced_colors_show_the_focus_and_the_ink_of_figures(scheme, demo):
+    page = demo.at(DESK, color_scheme=scheme, forced_colors="active")
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
     highlight = page.evaluate(
         """() => {
           const probe = document.body.appendChild(document.createElement('i'));
           probe.style.cssText = 'forced-color-adjust: none; color: Highlight';
-          return getComputedStyle(probe).color;
+          const {color} = getComputedStyle(probe);
+          probe.remove();
+          return color;
         }"""
     )
     page.keyboard.press("Tab")  # so that the focus counts as the keyboard's
@@ -182,12 +177,6 @@ def test_forced_colors_show_the_focus_and_the_ink_of_figures(scheme, reader, add
     assert all(page.locator(".sgdrace > svg").evaluate_all(ink))
 
 
-def _play(page):
-    """Each Play button of a page, with the handle of the slider that it moves."""
-    for row in page.locator(".explorer-play").all():
-        yield row.locator(".widget-play button").first, row.locator(".noUi-handle")
-
-
 def _has_name(button, name):
     button.page.wait_for_function(
         "([b, name]) => b.getAttribute('aria-label') === name",
@@ -199,10 +188,8 @@ def _has_name(button, name):
 ANNOUNCES = "handle => handle.closest('.explorer').querySelector('.explorer-frames').ariaLive"
 
 
-@pytest.mark.parametrize(("site", "name"), HAS_PLAY)
-def test_the_name_of_play_follows_what_it_would_do(site, name, reader, addresses):
-    page = reader(viewport=DESK).open(f"{addresses[site]}/{name}.html")
-    for button, handle in _play(page):
+def test_the_name_of_play_follows_what_it_would_do(moved):
+    for button, handle in plays(moved.at(DESK)):
         _has_name(button, "Play")
         button.click()
         _has_name(button, "Pause")
@@ -218,11 +205,9 @@ def test_the_name_of_play_follows_what_it_would_do(site, name, reader, addresses
         assert handle.evaluate(ANNOUNCES) == "polite"
 
 
-@pytest.mark.parametrize(("site", "name"), HAS_PLAY)
-def test_with_less_motion_play_makes_one_step_for_each_press(site, name, reader, addresses):
-    one = reader(viewport=DESK, reduced_motion="reduce")
-    page = one.open(f"{addresses[site]}/{name}.html")
-    for button, handle in _play(page):
+def test_with_less_motion_play_makes_one_step_for_each_press(moved):
+    page, heard = moved.at(DESK, reduced_motion="reduce"), len(moved.errors)
+    for button, handle in plays(page):
         _has_name(button, "Next step")
         handle.press("Home")
         for step in (1, 2):
@@ -233,22 +218,23 @@ def test_with_less_motion_play_makes_one_step_for_each_press(site, name, reader,
         button.click()
         page.wait_for_timeout(700)
         assert float(handle.get_attribute("aria-valuenow")) == 0
-    assert one.errors == []
+    assert moved.errors[heard:] == []
 
 
-def test_what_plays_stops_when_less_motion_is_asked_for(reader, addresses):
-    page = reader(viewport=DESK).open(f"{addresses['demo']}/tests/site/demo.html")
-    [(button, _)] = _play(page)
+def test_what_plays_stops_when_less_motion_is_asked_for(demo):
+    [(button, _)] = plays(demo.at(DESK))
     button.click()
     _has_name(button, "Pause")
-    page.emulate_media(reduced_motion="reduce")
+    demo.at(DESK, reduced_motion="reduce")
     _has_name(button, "Next step")
 
 
-def test_with_less_motion_nothing_glides(reader, addresses):
+def test_who_comes_with_less_motion_meets_nothing_that_glides_and_play_that_steps(reader, addresses):
     page = reader(viewport=DESK, reduced_motion="reduce").page
     page.goto(f"{addresses['demo']}/tests/site/demo.html")
     page.wait_for_function(READY)
+    [(button, _)] = plays(page)
+    _has_name(button, "Next step")
     gliding = """() => [...document.querySelectorAll('*')]
       .filter(e => getComputedStyle(e).transitionDuration.split(', ').some(t => parseFloat(t) > 0))
       .map(e => e.className)"""
@@ -256,21 +242,21 @@ def test_with_less_motion_nothing_glides(reader, addresses):
 
 
 @pytest.mark.parametrize("window", [PHONE, DESK], ids=["phone", "desk"])
-@pytest.mark.parametrize(("site", "name"), HAS_FORMULAS)
-def test_formulas_are_drawn_without_scripts(site, name, window, reader, addresses):
-    page = reader(java_script_enabled=False, viewport=window).open(f"{addresses[site]}/{name}.html")
+def test_formulas_are_drawn_without_scripts(without_scripts, window):
+    page = without_scripts.at(window)
     formulas = page.locator(".math")
     drawn = page.locator(".math math")
-    assert drawn.count() == formulas.count() > 0
+    assert drawn.count() == formulas.count()
     text = page.locator("article").inner_text()  # what is seen
     assert [mark for mark in (r"\(", r"\[", r"\begin", r"\frac", r"\mathbb") if mark in text] == []
     for formula in drawn.all()[:40]:
-        box = formula.bounding_box()
-        assert box is None or (box["width"] > 2 and box["height"] > 5)  # None in what is folded
+        if formula.evaluate("e => e.closest('details:not([open])') === null"):
+            box = formula.bounding_box()
+            assert box["width"] > 2 and box["height"] > 5
 
 
-def test_with_scripts_the_stand_in_for_a_formula_is_not_there(reader, addresses):
-    page = reader(viewport=DESK).open(f"{addresses['demo']}/tests/site/demo.html")
+def test_with_scripts_the_stand_in_for_a_formula_is_not_there(demo):
+    page = demo.at(DESK)
     assert page.locator(".math math").count() == page.locator(".math mjx-assistive-mml math").count() > 0
     symbol = page.locator("article a:has(mjx-assistive-mml)")
     assert symbol.get_attribute("aria-label") == "P"
@@ -332,7 +318,7 @@ def test_every_formula_that_sphinx_writes_gets_its_mathml_once():
 def test_without_node_the_build_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(book_mathml.ExtensionError, match="Node"):
+    with pytest.raises(book_mathml.ExtensionError, match=r"Node.js, which came with npm, is not found"):
         book_mathml.typeset([("K", False)], ROOT / "node_modules/mathjax", {})
     (tmp_path / "node").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "node").chmod(0o755)
@@ -356,3 +342,26 @@ def test_every_style_sheet_of_the_site_knows_that_the_dark_theme_is_for_screens(
     themed = [css for css in sheets if book_paper.THEME.search(css)]
     assert len(themed) >= 5
     assert all(css.endswith(book_paper.DONE) and css.count(book_paper.DONE) == 1 for css in themed)
+
+
+# In the page: for each picture, whether it is an explorer, how many frames are seen, and what is added.
+ADDED = """() => [...document.querySelectorAll('article .explorer')].filter(box => box.checkVisibility())
+.map(box => [
+  Boolean(box.querySelector('.explorer-controls')) || box.matches('noscript > *'),
+  [...box.querySelectorAll('.sgdrace')].filter(frame => frame.checkVisibility()).length,
+  getComputedStyle(box, '::after').content,
+])"""
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_an_explorer_prints_its_frame_and_says_that_it_moves_online(scripts, reader, addresses):
+    page = reader(java_script_enabled=scripts, viewport=PAPER).open(
+        f"{addresses['demo']}/tests/site/demo.html"
+    )
+    assert {added for _, _, added in page.evaluate(ADDED)} == {"none"}
+    page.emulate_media(media="print")
+    said = page.evaluate(ADDED)
+    assert {moves for moves, _, _ in said} == {True, False}
+    for moves, frames, added in said:
+        assert frames == 1
+        assert added == ('"This picture moves online."' if moves else "none")

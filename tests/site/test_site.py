@@ -6,41 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.conftest import AXE, PAGES, READY, SITES, STOPWATCH, Reader
+from tests.site.conftest import AXE, DESK, PAGES, PHONE, SITES, STOPWATCH, html
 
-HERE = Path(__file__).parent
+VISIT = (Path(__file__).parent / "visit.js").read_text()
 WIDGETS = 'script[type="application/vnd.jupyter.widget-view+json"]'
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
-
-
-def _html(site, name):
-    html = SITES[site].folder / f"{name}.html"
-    return html.read_text() if html.exists() else ""
-
-
-HAS_WIDGETS = [case for case in PAGES if "widget-view+json" in _html(*case.values)]
-HAS_PLAY = [case for case in PAGES if '"PlayModel"' in _html(*case.values)]
-
-
-@pytest.fixture(scope="module", params=[case.values for case in PAGES], ids=lambda case: case[1])
-def address(request, addresses):
-    site, name = request.param
-    return f"{addresses[site]}/{name}.html"
-
-
-@pytest.fixture(scope="module", params=["light", "dark"])
-def opened(request, browser, address):
-    """A page that is opened once in each scheme for all tests that only look at it."""
-    one = Reader(browser, viewport=PHONE if request.param == "light" else DESK, color_scheme=request.param)
-    one.open(address)
-    yield one
-    one.context.close()
 
 
 @pytest.mark.parametrize("window", [PHONE, DESK], ids=["phone", "desk"])
-def test_every_page_is_in_order_on_every_screen(opened, window):
-    page = opened.page
-    _resize(page, window)
+def test_every_page_served_or_a_file_is_in_order_on_every_screen(opened, window):
+    page = opened.at(window)
+    assert page.evaluate("location.protocol") == {"light": "http:", "dark": "file:"}[opened.scheme]
     assert page.evaluate("document.documentElement.dataset.theme") == opened.scheme
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.evaluate("document.querySelectorAll('mjx-merror').length") == 0
@@ -53,13 +28,6 @@ def test_every_page_is_in_order_on_every_screen(opened, window):
     assert page.evaluate(drawn, WIDGETS)
     assert _light_boxes(page) == []
     assert (opened.errors, opened.elsewhere) == ([], [])
-
-
-def _resize(page, window):
-    """Give the page another window, and wait until it is laid out in it."""
-    page.set_viewport_size(window)
-    page.wait_for_function(f"innerWidth === {window['width']}")
-    page.wait_for_function(READY)
 
 
 def _light_boxes(page):
@@ -76,27 +44,26 @@ def _light_boxes(page):
 
 
 # In the page: formulas and tables that are wider than the text around them.
+# Tables of checks are folded, and scroll in a box of their own.
 CUT = """() => {
-  document.querySelectorAll('article details').forEach(fold => fold.open = true);
   const end = element => element.getBoundingClientRect().right;
   const box = element => element.closest('.math:not(span), td, p, li, dd, section');
-  return [...document.querySelectorAll('article :is(mjx-math, table:not(.report))')]
+  return [...document.querySelectorAll('article :is(mjx-math, table:not(.report, .numbers))')]
     .filter(one => end(one) > end(box(one)) + 1)
     .map(one => one.closest('.math, table').textContent.trim().slice(0, 60));
 }"""
 
 
 def test_no_formula_and_no_table_is_cut_off_on_a_phone(opened):
-    _resize(opened.page, PHONE)
-    assert opened.page.evaluate(CUT) == []
+    assert opened.at(PHONE, unfolded=True).evaluate(CUT) == []
 
 
 def test_axe_finds_nothing_serious(opened):
-    _resize(opened.page, DESK)
-    opened.page.add_script_tag(path=AXE)
+    page = opened.at(DESK, unfolded=True)
+    page.add_script_tag(path=AXE)
     # MathJax draws its letters as decorations, which axe cannot judge, with half of a page's elements.
     where = "{include: ['article'], exclude: ['mjx-container']}"
-    found = opened.page.evaluate(f"axe.run({where}, {{resultTypes: ['violations']}}).then(r => r.violations)")
+    found = page.evaluate(f"axe.run({where}, {{resultTypes: ['violations']}}).then(r => r.violations)")
     serious = [
         (violation["id"], node["html"][:200])
         for violation in found
@@ -106,17 +73,22 @@ def test_axe_finds_nothing_serious(opened):
     assert serious == []
 
 
-@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
-def test_every_state_of_every_control_shows_its_frame_and_its_text(site, name, reader, addresses, note):
-    one = reader(viewport=DESK)
-    page = one.open(f"{addresses[site]}/{name}.html")
-    visited = page.evaluate((HERE / "visit.js").read_text())
+def test_every_page_opens_on_the_frames_and_the_open_questions_that_its_state_has(opened):
+    page = opened.at(DESK)
+    seen = page.evaluate(VISIT, "look")
+    assert len(seen) == page.locator(WIDGETS).count()
+    assert [box["wrong"] for box in seen if box["wrong"]] == []
+
+
+def test_every_state_of_every_control_shows_its_frame_and_its_text(moved, note):
+    page, heard = moved.at(DESK), len(moved.errors)
+    visited = page.evaluate(VISIT, "move")
     assert len(visited) == page.locator(WIDGETS).count() > 0
     for box in visited:
         assert box["kind"] != "nothing" and box["wrong"] == []
         assert _is_heard(box["sizes"], box["texts"]), f"a control of {box['sizes']} states changes no text"
-    assert one.errors == []
-    note(page=name, states=sum(box["states"] for box in visited))
+    assert moved.errors[heard:] == []
+    note(page=moved.name, states=sum(box["states"] for box in visited))
 
 
 def _is_heard(sizes, texts):
@@ -139,18 +111,8 @@ DRAG = """handle => {
 }"""
 
 
-@pytest.fixture(scope="module", params=[case.values for case in HAS_WIDGETS], ids=lambda case: case[1])
-def moved(request, browser, addresses):
-    """A page's name and the page, opened once for all tests that move its sliders from wherever they are."""
-    site, name = request.param
-    one = Reader(browser, viewport=DESK)
-    yield name, one.open(f"{addresses[site]}/{name}.html")
-    one.context.close()
-
-
 def test_a_slider_that_is_dragged_faster_than_frames_appear_ends_at_the_right_one(moved):
-    _, page = moved
-    _resize(page, DESK)
+    page = moved.at(DESK)
     for explorer in page.locator(".explorer:has(.noUi-handle)").all():
         handle, frames = explorer.locator(".noUi-handle").first, explorer.locator(".explorer-frames")
         handle.press("End")
@@ -171,8 +133,7 @@ def _settled(page, frames):
 
 
 def test_a_key_press_is_answered(moved, note):
-    name, page = moved
-    _resize(page, PHONE)
+    page = moved.at(PHONE)
     handles = page.locator(".explorer .noUi-handle")
     if not handles.count():
         return  # predictions only
@@ -186,47 +147,55 @@ def test_a_key_press_is_answered(moved, note):
     latencies = sorted(page.evaluate("window.latencies"))
     assert latencies, "no key press was answered"
     at_95 = latencies[int(0.95 * (len(latencies) - 1))]
-    note(page=name, presses=len(latencies), median_ms=latencies[len(latencies) // 2], p95_ms=at_95)
+    note(page=moved.name, presses=len(latencies), median_ms=latencies[len(latencies) // 2], p95_ms=at_95)
 
 
 def test_controls_have_names(opened):
     controls = ".noUi-handle, .widget-toggle-buttons, .widget-play button, .widget-radio-box"
-    names = opened.page.evaluate(
+    names = opened.at(DESK).evaluate(
         "s => [...document.querySelectorAll(s)].map(e => e.getAttribute('aria-label'))", controls
     )
     assert all(names)
 
 
-@pytest.mark.parametrize(("site", "name"), HAS_PLAY)
-def test_play_plays(site, name, reader, addresses):
-    one = reader(viewport=DESK)
-    page = one.open(f"{addresses[site]}/{name}.html")
-    for explorer in page.locator(".explorer:has(.widget-play)").all():
-        handle = explorer.locator(".explorer-play .noUi-handle")
-        button = explorer.locator(".widget-play button").first
+# In the page: how many animations its widget state has.
+ANIMATIONS = """() =>
+  [...document.querySelectorAll('script[type="application/vnd.jupyter.widget-state+json"]')]
+  .flatMap(script => Object.values(JSON.parse(script.textContent).state))
+  .filter(model => model.model_name === 'PlayModel').length"""
+
+
+def plays(page):
+    """Each Play button of a page, with the handle of the slider that it moves."""
+    rows = page.locator(".explorer-play").all()
+    assert len(rows) == page.evaluate(ANIMATIONS)
+    return [(row.locator(".widget-play button").first, row.locator(".noUi-handle")) for row in rows]
+
+
+def test_play_plays(moved):
+    page, heard = moved.at(DESK), len(moved.errors)
+    for button, handle in plays(page):
         before = handle.get_attribute("aria-valuenow")
         button.click()
         page.wait_for_function(
             "([h, b]) => h.getAttribute('aria-valuenow') !== b", arg=[handle.element_handle(), before]
         )
         button.click()
-    assert one.errors == []
+    assert moved.errors[heard:] == []
 
 
-@pytest.mark.parametrize(("site", "name"), HAS_WIDGETS)
-def test_the_first_frame_is_there_without_scripts(site, name, reader, addresses):
-    page = reader(java_script_enabled=False).open(f"{addresses[site]}/{name}.html")
-    assert (
-        page.locator(".widget-subarea .explorer [role=img], .widget-subarea .explorer-note, .predict").count()
-        > 0
-    )
+def test_the_first_frame_is_there_without_scripts(without_scripts):
+    page = without_scripts.at(DESK)
+    has_frame = ":has(.explorer [role=img], .explorer-note, .predict)"
+    assert page.locator(f":has(> {WIDGETS}){has_frame}").count() == page.locator(WIDGETS).count()
     for picture in page.locator(".explorer [role=img]").all():
-        assert picture.is_visible() and picture.get_attribute("aria-label")
+        folded = picture.evaluate("e => e.closest('details:not([open])') !== null")
+        assert (folded or picture.is_visible()) and picture.get_attribute("aria-label")
 
 
 @pytest.mark.parametrize(("site", "name"), PAGES)
 def test_the_notebook_can_be_downloaded(site, name):
-    links = re.findall(r'<a href="([^"]*)"[^>]*btn-download-source-button', _html(site, name))
+    links = re.findall(r'<a href="([^"]*)"[^>]*btn-download-source-button', html(site, name))
     assert len(links) == 1
     target = (SITES[site].folder / name).parent / links[0]
     assert target.exists()
@@ -245,19 +214,7 @@ def test_search_finds_pages(site, how, reader, addresses):
 
 
 @pytest.mark.parametrize(("site", "name"), PAGES)
-def test_pages_open_from_the_file_system(site, name, reader):
-    one = reader(viewport=DESK)
-    page = one.open((SITES[site].folder / f"{name}.html").as_uri())
-    if page.locator(WIDGETS).count():
-        page.wait_for_selector(".jupyter-widgets")
-    assert page.evaluate(
-        "[...document.querySelectorAll('.math')].every(m => m.querySelector('mjx-container'))"
-    )
-    assert (one.errors, one.elsewhere) == ([], [])
-
-
-@pytest.mark.parametrize(("site", "name"), PAGES)
 def test_no_page_links_to_a_repository_that_is_not_known(site, name):
-    html = (SITES[site].folder / f"{name}.html").read_text()  # a page that is missing is no success
-    launch = re.findall(r'href="https://(?:mybinder|colab)[^"]*', html)
+    text = (SITES[site].folder / f"{name}.html").read_text()  # a page that is missing is no success
+    launch = re.findall(r'href="https://(?:mybinder|colab)[^"]*', text)
     assert all(re.search(r"/(?:gh|gl|github)/[\w.-]+/[\w.-]+", link) for link in launch)

@@ -1,8 +1,8 @@
-// Moves every control of a page through all of its states, as a reader would, and compares what is seen with what
-// the page's own widget state says must be seen.  Run in the page by the tests.
-(async () => {
-  const state = JSON.parse(
-    document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]').textContent).state;
+// Compares what is seen of each widget of a page with what the page's own widget state says must be seen: as the page
+// opens ("look"), or in every state of every control, moved as a reader would ("move").  Run in the page by the tests.
+async (how) => {
+  const kept = document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]');
+  const state = kept ? JSON.parse(kept.textContent).state : {};
   const model = (reference) => state[String(reference).replace("IPY_MODEL_", "")].state;
   const pause = () => new Promise((resolve) => setTimeout(resolve));
 
@@ -26,6 +26,13 @@
     } else {
       control.querySelectorAll("button, input")[index].click();
     }
+  }
+
+  function place(control) {
+    const handle = control.querySelector(".noUi-handle");
+    if (handle) return Number(handle.getAttribute("aria-valuenow"));
+    if (control.querySelector("select")) return control.querySelector("select").selectedIndex;
+    return [...control.querySelectorAll("button")].findIndex((button) => button.classList.contains("mod-active"));
   }
 
   function markup(html) {
@@ -60,8 +67,14 @@
     const result = { kind: "explorer", states: 0, wrong: [], texts: [], sizes };
     const wanted = (indexes) =>
       markup(indexes.reduce((stack, index) => model(stack.children[index]), model(frames.children[0])).value);
-    const at = pickers.children.map(model)
-      .map((picker) => (picker.children ? model(picker.children[1]) : picker).index);
+    const at = controls.map(place);
+    if (how === "look") {
+      const start = pickers.children.map(model)
+        .map((picker) => (picker.children ? model(picker.children[1]) : picker).index);
+      if (at.join() !== start.join()) result.wrong.push(`starts at ${at} instead of ${start}`);
+      if (!visible() || visible().innerHTML !== wanted(start)) result.wrong.push(`does not show ${start}`);
+      return result;
+    }
     for (const indexes of product(sizes)) {
       let took = 0;
       for (let d = 0; d < sizes.length && took !== null; d++) {
@@ -84,7 +97,11 @@
     const answers = model(root.children[2]).children.map((child) => markup(model(child).value));
     const said = box.querySelector(".predict-answer");
     const result = { kind: "prediction", states: 0, wrong: [], texts: [], sizes: [answers.length] };
-    if (said.textContent) result.wrong.push("answered before it was asked");
+    if (how === "look") {
+      if (said.textContent) result.wrong.push("answered before it was asked");
+      if (box.querySelector("input:checked")) result.wrong.push("chose before it was asked");
+      return result;
+    }
     const shown = () => said.querySelector(".widget-html-content");
     for (let i = 0; i < answers.length; i++) {
       const old = shown(); // two wrong options may be answered in the same words
@@ -105,4 +122,4 @@
     else results.push(await (box.classList.contains("predict") ? visitPrediction : visitExplorer)(box, root));
   }
   return results;
-})()
+}
