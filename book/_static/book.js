@@ -13,12 +13,16 @@ if (typeof Search !== "undefined") {
   Search.htmlToText = (html, anchor) => quote(html.replace(/<noscript>.*?<\/noscript>/gs, ""), anchor);
 }
 
-// The widgets speak to MathJax 2 (MathJax.Hub.Queue); the site has MathJax 3, which typesets one request at a time.
-if (window.MathJax) {
-  let ready = MathJax.startup ? MathJax.startup.promise : new Promise(() => {});
-  MathJax.Hub = {
-    Queue: ([, , element]) => { ready = ready.then(() => MathJax.typesetPromise([element])); },
+// MathJax typesets one request at a time, and one queue keeps it so: that of the page, of its widgets, which speak to
+// MathJax 2 (MathJax.Hub.Queue), and of its cards. A request that fails says so and lets the next one go on.
+if (window.MathJax?.startup) {
+  MathJax.typesetNext = (element) => {
+    MathJax.startup.promise = MathJax.startup.promise
+      .then(() => MathJax.typesetPromise([element]))
+      .catch((error) => console.error(error.message));
+    return MathJax.startup.promise;
   };
+  MathJax.Hub = { Queue: ([, , element]) => MathJax.typesetNext(element) };
 }
 
 // Paper cannot be unfolded: hints print open. Code prints as it was left: most of it only draws.

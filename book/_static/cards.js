@@ -59,10 +59,7 @@
     if (!card.ready) {
       card.append(card.template.content.cloneNode(true));
       card.querySelectorAll("noscript").forEach((unseen) => unseen.remove());
-      const typeset = () => MathJax.typesetPromise([card]);
-      card.ready = card.querySelector(".math")
-        ? (MathJax.startup.promise = MathJax.startup.promise.then(typeset))
-        : Promise.resolve();
+      card.ready = card.querySelector(".math") ? MathJax.typesetNext(card) : Promise.resolve();
     }
     return card.ready;
   }

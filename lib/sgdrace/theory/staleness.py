@@ -25,6 +25,7 @@ from sgdrace.delays import (
 from sgdrace.variants import variant_P_K
 
 MASS_LEFT_OUT = 1e-12
+ROUNDING = 1e-14  # of an integral that is 1
 LONGEST_PMF = 10**7  # entries: 80 MB
 
 
@@ -123,7 +124,8 @@ def p0_frequency(law: Law, P: int) -> float:
     residual = np.maximum(1 - integrals_up_to(running, a, b), 0.0)  # S_e at the points
     # E[S_e(X)^(P-1)] by parts, which needs no density: (P-1)/E[X] ∫ F S S_e^(P-2) dx
     inner = (P - 1) * done * running * residual ** (P - 2)
-    beyond = max(1 - float(panel_integrals(running, a, b).sum()), 0.0) ** (P - 1)  # there F is 1
+    left = 1 - float(panel_integrals(running, a, b).sum())  # S_e beyond the panels, where F is 1
+    beyond = left ** (P - 1) if left > ROUNDING else 0.0
     return float(panel_integrals(inner, a, b).sum()) + beyond
 
 
