@@ -210,7 +210,10 @@ def test_the_same_seed_gives_the_same_race_on_a_lesser_processor(tmp_path, monke
     with np.load(here) as ours, np.load(there) as theirs:
         assert sorted(ours) == sorted(theirs) and len(ours) == 5 * 4 * 3 * 5
         for name in ours:
-            if name.startswith("Pareto") and name.endswith(("time", "pushed")):  # processors differ in exp
+            # Processors differ in the last digit of exp, which makes all times of a Pareto law, and without
+            # detail the levels at which other laws are asked for their quantiles.
+            of_exp = name.startswith("Pareto") and name.endswith(("time", "pushed"))
+            if of_exp or name.endswith("False time"):
                 np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-13, err_msg=name)
             else:
                 assert ours[name].tobytes() == theirs[name].tobytes(), name
