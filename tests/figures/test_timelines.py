@@ -108,6 +108,14 @@ def test_a_persistent_straggler_is_named():
     assert "learner 3 is the slowest most often, in 5 of 5 rounds." in rounds(times).text
 
 
+def test_where_all_take_equally_long_nobody_is_the_slowest():
+    equal, last = rounds(np.ones((3, 4))), rounds([[1.0, 1.0], [1.0, 2.0]])
+    assert equal.text.endswith("and all take equally long in every round.")
+    assert ">the slowest<" not in drawn(equal)
+    assert last.text.endswith("and learner 2 is the slowest most often, in 1 of 2 rounds.")
+    assert drawn(last).count("h0") == 2  # one in the second round, one in the key
+
+
 def test_before_the_first_round_ends_there_is_no_slowest():
     assert rounds([[1.0, 3.0]], until=2.0).text == (
         "P = 2 learners, 0 rounds until time 2 s: "

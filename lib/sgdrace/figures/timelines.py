@@ -137,15 +137,17 @@ def rounds(times: ArrayLike, until: float | None = None, title: str = WAIT, unit
     paper, time, pitch = _titled(jobs.P, end, title, f"{percent(jobs.shares(end)['idle'])} idle")
     blocks(paper, [jobs], [HEAD], time, pitch, end)
     n = int((jobs.updates <= end * (1 + 1e-12)).sum())  # rounds that are over
-    late = taken.argmax(axis=1)[:n]  # a tie goes to the first, as everywhere
+    apart = np.flatnonzero(np.ptp(taken[:n], axis=1) > 0)  # where all are equal, nobody is the slowest
+    late = taken[apart].argmax(axis=1)  # a tie goes to the first, as everywhere
     size = float(np.clip(0.8 * pitch, 5.0, 7.0))  # seen among many rows, too
-    paper.dots(time(jobs.updates[:n]) - 1, HEAD + pitch * (late + 0.5), INK, size)
+    paper.dots(time(jobs.updates[apart]) - 1, HEAD + pitch * (late + 0.5), INK, size)
     Plot(paper, time, Scale(0, 1, HEAD + pitch * jobs.P, 0)).x_axis(rows_of_time(unit_of(unit)))
     y = paper.height - 8
     entries = [(fate, fate) for fate in ("used fresh", "idle", "running")]
     paper.key(y, entries[: 3 if jobs.shares(end)["running"] else 2], (24, 118, 266))
-    paper.dots(179, y, INK, 7)
-    paper.write(188, y, "the slowest", SMALL, middle=True)
+    if apart.size or n == 0:
+        paper.dots(179, y, INK, 7)
+        paper.write(188, y, "the slowest", SMALL, middle=True)
     return Picture(paper.figure, _describe_rounds(jobs, taken[:n], late, end, unit_of(unit)))
 
 
@@ -165,7 +167,7 @@ def _titled(P: int, end: float, title: str, words: str) -> tuple[Paper, Scale, f
 
 
 def _describe_rounds(jobs: Jobs, over: FloatArray, late: NDArray[np.int64], end: float, unit: str) -> str:
-    """Given the times (rounds, P) of the rounds that are over and the slowest learner of each."""
+    """Given the times (rounds, P) of the rounds that are over, and the slowest of each that has one."""
     n = len(over)
     begin = f"P = {plural(jobs.P, 'learner')}, {plural(n, 'round')} until time {number(end)} {unit}: "
     waits = f"{percent(jobs.shares(end)['idle'])} of the learners' time is spent waiting for the slowest"
@@ -173,9 +175,10 @@ def _describe_rounds(jobs: Jobs, over: FloatArray, late: NDArray[np.int64], end:
         return f"{begin}{waits}."
     often = np.bincount(late, minlength=jobs.P)
     means = number(float(over.mean())), number(float(over.max(axis=1).mean()))
+    who = f"learner {often.argmax() + 1} is the slowest most often, in {often.max()} of {plural(n, 'round')}"
     return (
         f"{begin}a mini-batch takes {means[0]} {unit} and a round {means[1]} {unit} on average; {waits}, and "
-        f"learner {often.argmax() + 1} is the slowest most often, in {often.max()} of {plural(n, 'round')}."
+        f"{who if late.size else 'all take equally long in every round'}."
     )
 
 
