@@ -167,7 +167,9 @@ def valley_at(P, now):
 def map_of_winners(K, rows, columns):
     field = [*((variant, K) if K else variant for variant in VARIANTS), None]
     grid = [[field[(i + j) % 5] for j in range(columns)] for i in range(rows)]
-    return winner_map(grid, [10.0**-i for i in range(rows)], [2**j for j in range(columns)], "target ε", "P")
+    close = [[j % 2 == 0 for j in range(columns)]] * rows if K == 4 else None
+    names = [10.0**-i for i in range(rows)], [2**j for j in range(columns)]
+    return winner_map(grid, *names, "target ε", "P", close)
 
 
 def map_of_heat(rows, columns, diverged=True):

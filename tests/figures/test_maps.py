@@ -44,6 +44,13 @@ def test_a_winner_may_come_with_its_K():
     assert picture.text == "Who wins. X down, y across. a: K-batch-async with K = 16 from 8 to 9."
 
 
+def test_where_another_variant_is_too_close_the_tile_says_so():
+    picture = winner_map([["K-sync", ("K-async", 2), None]], ["a"], [8, 9, 10], "x", "y", [[1, 1, 0]])
+    svg = drawn(picture)
+    assert ">S≈<" in svg and ">A 2≈<" in svg and ">≈<" in svg and ">nobody arrives<" not in svg
+    assert "K-sync by little at 8; K-async with K = 2 by little at 9; nobody at 10." in picture.text
+
+
 def test_a_text_that_is_too_wide_for_its_tile_is_parted():
     svg = drawn(winner_map([[("K-batch-async", 128)] * 9], ["a"], range(9), "x", "y"))
     assert svg.count(">128<") == 9
@@ -110,6 +117,11 @@ def test_names_of_columns_that_would_touch_are_thinned():
         (lambda: winner_map([["K-sink"]], [1], [1], "x", "y"), ValueError, "a winner 'K-sink' is unknown"),
         (lambda: winner_map([[3]], [1], [1], "x", "y"), TypeError, "a winner must be a variant, "),
         (lambda: winner_map([[("K-sync", 0)]], [1], [1], "x", "y"), ValueError, "K of a winner must be"),
+        (
+            lambda: winner_map([["K-sync"]], [1], [1], "x", "y", [[True, False]]),
+            ValueError,
+            "close must have a truth value for each winner",
+        ),
         (lambda: heat_map([1.0], [1], [1], "x", "y"), ValueError, "values must be rows of numbers above 0"),
         (lambda: heat_map([[0.0]], [1], [1], "x", "y"), ValueError, "values must be rows of numbers above 0"),
         (

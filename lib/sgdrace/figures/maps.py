@@ -21,6 +21,7 @@ from sgdrace.variants import VARIANTS
 
 LETTERS = {"K-sync": "S", "K-batch-sync": "BS", "K-async": "A", "K-batch-async": "BA"}
 NOBODY = "–"
+ABOUT = "≈"
 DIVERGED = "div"
 GAP = 2.0  # between tiles
 LOWEST = 26.0  # of a tile, in height
@@ -114,11 +115,13 @@ def winner_map(
     columns: Sequence[Name],
     y_name: str,
     x_name: str,
+    close: Sequence[Sequence[bool]] | None = None,
 ) -> Picture:
     """Who wins where: tiles in the color of a variant, with its letters and, where it is given, its K.
 
     A winner is a variant, a pair (variant, K), or None where nobody arrives. Letters: S for K-sync, BS for
-    K-batch-sync, A for K-async, BA for K-batch-async; the key says so, with all four in every frame.
+    K-batch-sync, A for K-async, BA for K-batch-async; the key says so, with all four in every frame. Where
+    `close` is true, another variant is too close to call, and the tile has a ≈.
 
     >>> winners = [["K-sync", ("K-async", 1)], [None, ("K-async", 1)]]
     >>> winner_map(winners, [0.1, 0.01], [8, 16], "target error", "P").text[:60]
@@ -126,8 +129,15 @@ def winner_map(
     """
     if not isinstance(winners, Sequence) or isinstance(winners, str):
         raise TypeError(f"winners must be a list of rows of variants; got {shown(winners)}.")
-    grid = [[_winner(one) for one in row] for row in winners]
-    key = [(_winner(variant), variant) for variant in VARIANTS] + [(_winner(None), "nobody arrives")]
+    doubt = [[False] * len(row) for row in winners] if close is None else close
+    if [len(row) for row in doubt] != [len(row) for row in winners]:
+        raise ValueError(f"close must have a truth value for each winner; got {shown(close)}.")
+    grid = [
+        [_winner(*pair) for pair in zip(row, near, strict=True)]
+        for row, near in zip(winners, doubt, strict=True)
+    ]
+    key = [(_winner(variant), variant) for variant in VARIANTS]
+    key.append((Tile(ABOUT), "close") if close else (_winner(None), "nobody arrives"))
     picture = tiles(grid, rows, columns, y_name, x_name, key)
     return picture.saying(f"Who wins. {picture.text}")
 
@@ -161,15 +171,16 @@ def heat_map(
     return tiles(grid, rows, columns, y_name, x_name, [(Tile(DIVERGED), "diverged")])
 
 
-def _winner(winner: Winner) -> Tile:
+def _winner(winner: Winner, close: bool = False) -> Tile:
     if winner is None:
         return Tile(NOBODY, words="nobody")
     variant, K = (winner, None) if isinstance(winner, str) else _pair(winner)
     color = VARIANT[one_of("a winner", variant, VARIANTS)].color
+    about, words = (ABOUT, " by little") if close else ("", "")
     if K is None:
-        return Tile(LETTERS[variant], color, 1.0, variant)
+        return Tile(f"{LETTERS[variant]}{about}", color, 1.0, f"{variant}{words}")
     size = count("K of a winner", K)
-    return Tile(f"{LETTERS[variant]} {size}", color, 1.0, f"{variant} with K = {size}")
+    return Tile(f"{LETTERS[variant]} {size}{about}", color, 1.0, f"{variant} with K = {size}{words}")
 
 
 def _pair(winner: Any) -> tuple[Any, Any]:
