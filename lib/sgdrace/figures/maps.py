@@ -136,8 +136,8 @@ def winner_map(
         [_winner(*pair) for pair in zip(row, near, strict=True)]
         for row, near in zip(winners, doubt, strict=True)
     ]
-    key = [(_winner(variant), variant) for variant in VARIANTS]
-    key.append((Tile(ABOUT), "close") if close else (_winner(None), "nobody arrives"))
+    key = [(_winner(variant), variant) for variant in VARIANTS] + [(_winner(None), "nobody arrives")]
+    key += [(Tile(ABOUT), "close call")] if close else []
     picture = tiles(grid, rows, columns, y_name, x_name, key)
     return picture.saying(f"Who wins. {picture.text}")
 
