@@ -25,7 +25,7 @@ TIMING = LAWS | {
 }
 LEARNING = {"problems", "own_problem", "learning_rates"}
 MATHEMATICS = LAWS | {"order_statistics", "theory"}
-ALL = TIMING | LEARNING | MATHEMATICS | {"training", "adasync", "estimates", "runtimes"}
+ALL = TIMING | LEARNING | MATHEMATICS | {"training", "adasync", "estimates", "runtimes", "contests"}
 MAY_IMPORT = {
     "_arguments": set(),
     "_extras": {"_arguments"},
@@ -51,6 +51,7 @@ MAY_IMPORT = {
     "adasync": TIMING | LEARNING | {"training", "theory.adasync", "theory.tables"},
     "estimates": CHECKS | {"_estimate", "race", "training"},
     "runtimes": TIMING | MATHEMATICS,
+    "contests": TIMING | LEARNING | {"training"},
     "figures": ALL | {"figures"},
     "explore": ALL | {"figures", "explore"},
 }

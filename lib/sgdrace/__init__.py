@@ -2,6 +2,7 @@
 
 from sgdrace import estimates, order_statistics, theory
 from sgdrace.adasync import BoundRule, QuadraticRule, SqrtRule, train_adaptively
+from sgdrace.contests import contest, winner
 from sgdrace.delays import (
     Constant,
     Empirical,
@@ -75,6 +76,7 @@ __all__ = [
     "as_law",
     "check_law",
     "check_problem",
+    "contest",
     "estimates",
     "fit",
     "order_statistics",
@@ -83,4 +85,5 @@ __all__ = [
     "theory",
     "train",
     "train_adaptively",
+    "winner",
 ]
