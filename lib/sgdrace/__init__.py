@@ -27,6 +27,7 @@ from sgdrace.learning_rates import (
     DropOlderThan,
     InverseStaleness,
     PerUpdate,
+    SideBySide,
     StalenessCompensating,
 )
 from sgdrace.own_problem import OwnProblem, check_problem
@@ -65,6 +66,7 @@ __all__ = [
     "QuadraticRule",
     "Race",
     "ShiftedExponential",
+    "SideBySide",
     "SoftmaxRegression",
     "SqrtRule",
     "StalenessCompensating",
