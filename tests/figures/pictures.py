@@ -12,9 +12,11 @@ from sgdrace.figures import (
     Curve,
     Picture,
     Runner,
+    Tile,
     curves,
     densities,
     every_kth,
+    heat_map,
     histogram,
     in_flight,
     law_card,
@@ -27,9 +29,11 @@ from sgdrace.figures import (
     slopes,
     staircases,
     stalenesses,
+    tiles,
     timeline,
     to_svg,
     valley,
+    winner_map,
 )
 from sgdrace.problems import Quadratic
 from tests.examples import CONTINUOUS, DISCRETE
@@ -160,6 +164,19 @@ def valley_at(P, now):
     return valley((-1.1) ** np.arange(81), pushes_of(P)[0], P, now)
 
 
+def map_of_winners(K, rows, columns):
+    field = [*((variant, K) if K else variant for variant in VARIANTS), None]
+    grid = [[field[(i + j) % 5] for j in range(columns)] for i in range(rows)]
+    return winner_map(grid, [10.0**-i for i in range(rows)], [2**j for j in range(columns)], "target ε", "P")
+
+
+def map_of_heat(rows, columns, diverged=True):
+    values = 10.0 ** np.linspace(-3, 2, rows * columns).reshape(rows, columns)
+    values[-1, -1:] = np.inf if diverged else 1e-6
+    names = [f"rate {i}" for i in range(rows)], [1000 * 2**j for j in range(columns)]
+    return heat_map(values, *names, "final loss, by largest rate", "number of learners P")
+
+
 def cases():
     """What draws a picture of every kind. Nothing is simulated, drawn or random before it is called."""
     for P in (1, 8, 64):
@@ -200,6 +217,14 @@ def cases():
         for now in (0, 40, 79):
             yield partial(in_flight_at, P, now)
             yield partial(valley_at, P, now)
+    yield partial(tiles, [[Tile("one and two")]], [""], ["only"], "a name of rows " * 4, "columns")
+    for shape in ((1, 1), (3, 7), (6, 8)):
+        yield partial(map_of_winners, None, *shape)
+        yield partial(map_of_winners, 4, *shape)
+        yield partial(map_of_winners, 128, *shape)
+    for shape in ((1, 1), (3, 4), (6, 6)):
+        yield partial(map_of_heat, *shape)
+    yield partial(map_of_heat, 3, 4, diverged=False)
     for here, old in ((0.5, 1.0), (-1.6, 1.6), (0.0, 0.0), (0.0, -1.0), (1e-9, 1.0)):
         yield partial(slopes, here, old)
 

@@ -30,6 +30,7 @@ from sgdrace.figures.lines import (
     Curve,
     curves,
 )
+from sgdrace.figures.maps import Tile, heat_map, tiles, winner_map
 from sgdrace.figures.races import Runner, race
 from sgdrace.figures.slopes import slopes
 from sgdrace.figures.svg import (
@@ -53,9 +54,11 @@ __all__ = [
     "Curve",
     "Picture",
     "Runner",
+    "Tile",
     "curves",
     "densities",
     "every_kth",
+    "heat_map",
     "histogram",
     "in_flight",
     "law_card",
@@ -68,7 +71,9 @@ __all__ = [
     "slopes",
     "staircases",
     "stalenesses",
+    "tiles",
     "timeline",
     "to_svg",
     "valley",
+    "winner_map",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 INK = "black"  # follows the theme
 DARK = "#111111"  # stays dark, for words on a color
+LIGHT = "#FAFAFA"  # stays light, for words on the darkest of the colors
 
 Dash = tuple[float, ...]  # lengths of ink and gap, in widths of the line
 
@@ -72,6 +73,7 @@ OTHER_LAW = Stroke(INK, (8, 3))  # of SciPy's, of somebody's own, of learners th
 INKS = tuple(Stroke(INK, dash) for dash in (SOLID, DASHED, DOTTED, DASH_DOT, (2, 2.5), (8, 3)))
 FADED = Stroke("#8A8A8A")  # what stands behind: copies in flight
 BARS_ALPHA = 0.42  # the bars of a histogram: seen in the dark, with curves above them
+SHADE = (0.04, 0.36)  # least and most ink of a tile: words on it can be read in both themes
 MEAN = (2.0, 2.0)  # the dashes of a line that marks a mean
 # What ties a name to its curve is no data: faint ink, which is gray, dotted, thinner than any line of data.
 LEADER, LEADER_WIDTH, LEADER_ALPHA = Stroke(INK, (1, 2.5)), 0.7, 0.55
