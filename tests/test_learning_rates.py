@@ -65,14 +65,6 @@ def test_side_by_side_each_part_of_the_replicas_has_its_own_schedule():
     assert SideBySide([0.1, 0.2]).steps(Update(0, STALENESS)).tolist() == [[0.1], [0.2]]
 
 
-def test_training_side_by_side_gives_each_part_what_training_alone_would():
-    race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=50, replicas=6, seed=1)
-    problem = Quadratic([0.1, 1.0], sigma2=0.0, start=3.0)
-    together = train(problem, race, SideBySide([0.1, StalenessCompensating(0.01, 0.5)]))
-    for part, schedule in [(slice(3), 0.1), (slice(3, 6), StalenessCompensating(0.01, 0.5))]:
-        assert together.loss[part] == pytest.approx(train(problem, race, schedule).loss[part])
-
-
 def test_staleness_compensating_uses_the_mean_square_distance_of_the_gradients_that_exist():
     distance = np.array([[0.0, 0.2, 0.4], [0.1, 0.5, 0.0]])
     steps = StalenessCompensating(C=0.01, eta_max=1.0).steps(Update(0, STALENESS, distance))

@@ -35,7 +35,7 @@ from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Problem, Qua
 from sgdrace.race import Race, simulate
 from sgdrace.runtimes import runtime_table
 from sgdrace.stepped_race import SteppedRace
-from sgdrace.training import Training, train
+from sgdrace.training import Training, train, train_each
 from sgdrace.variants import VARIANTS
 
 __all__ = [
@@ -85,4 +85,5 @@ __all__ = [
     "theory",
     "train",
     "train_adaptively",
+    "train_each",
 ]
