@@ -314,7 +314,7 @@ def train_each(
         raise TypeError(
             f"learning_rates must map names to one or more learning rates; got {shown(learning_rates)}."
         )
-    schedules = SideBySide(list(learning_rates.values()))
+    schedules = SideBySide(tuple(learning_rates.values()))
     together = train(problem, race, schedules, seed, every, gradients, progress)
     size = len(together.loss) // len(learning_rates)
     return {
