@@ -253,23 +253,25 @@ class SideBySide:
         return any(one.needs_distance for one in self.schedules)
 
     def steps(self, update: Update) -> FloatArray | float:
-        """A step for each gradient, (replicas, K), or (replicas, 1) where no schedule tells K apart."""
-        replicas, parts = len(update.staleness), len(self.schedules)
+        """A step for each gradient, (replicas, K)."""
+        (replicas, K), parts = update.staleness.shape, len(self.schedules)
         if replicas % parts:
             raise ValueError(
                 f"replicas must be a multiple of {parts}, the number of schedules side by side; "
                 f"got {replicas}."
             )
-        size, steps = replicas // parts, []
-        for number, schedule in enumerate(self.schedules):
-            part = slice(number * size, (number + 1) * size)
-            distance = None if update.distance_square is None else update.distance_square[part]
-            seen = Update(update.number, update.staleness[part], distance)
-            steps.append(checked_steps(schedule, schedule.steps(seen), seen.used))
-        columns = max(one.shape[1] if one.ndim else 1 for one in steps)
-        given = np.empty((replicas, columns))
-        for number, one in enumerate(steps):
-            given[number * size : (number + 1) * size] = one
+        size, number, staleness, distance = replicas // parts, *update
+        given, seen = np.empty((replicas, K)), None
+        for begin, schedule in zip(range(0, replicas, size), self.schedules, strict=True):
+            part = slice(begin, begin + size)
+            if distance is not None:
+                seen = distance[part]
+            steps = schedule.steps(Update(number, staleness[part], seen))
+            if np.ndim(steps) and not _fits(np.shape(steps), size, K):
+                checked_steps(schedule, steps, np.ones((size, K), bool))  # says what is wrong
+            given[part] = (
+                steps  # whether these are numbers of at least 0, `train` checks for all parts at once
+            )
         return given
 
 
