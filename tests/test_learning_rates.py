@@ -62,7 +62,7 @@ def test_side_by_side_each_part_of_the_replicas_has_its_own_schedule():
     expected = [np.broadcast_to(as_learning_rate(one).steps(seen), (2, 3)) for one in parts]
     assert both.needs_distance and not SideBySide([0.1, InverseStaleness(0.6)]).needs_distance
     assert both.steps(update) == pytest.approx(np.vstack(expected))
-    assert SideBySide([0.1, 0.2]).steps(Update(0, STALENESS)).tolist() == [[0.1], [0.2]]
+    assert SideBySide([0.1, 0.2]).steps(Update(0, STALENESS)).tolist() == [[0.1] * 3, [0.2] * 3]
 
 
 def test_staleness_compensating_uses_the_mean_square_distance_of_the_gradients_that_exist():
