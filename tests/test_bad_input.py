@@ -25,6 +25,7 @@ from sgdrace import (
     Quadratic,
     QuadraticRule,
     ShiftedExponential,
+    SideBySide,
     SqrtRule,
     StalenessCompensating,
     SteppedRace,
@@ -36,6 +37,7 @@ from sgdrace import (
     theory,
     train,
     train_adaptively,
+    train_each,
 )
 from sgdrace.delays import Scaled
 from sgdrace.protocol import VirtualClock, run
@@ -396,6 +398,25 @@ TRAINING = [
         lambda: DelayAdaptive(eta=0.1, threshold=0),
         ValueError,
         "^threshold must be a finite number above 0; got 0",
+    ),
+    (
+        lambda: SideBySide(0.1),
+        TypeError,
+        "^schedules must be a list of one or more learning rates; got 0.1",
+    ),
+    (
+        lambda: train(
+            Quadratic(),
+            simulate("K-async", 4, 1, Exponential(), updates=3, replicas=3),
+            SideBySide([0.1, 0.2]),
+        ),
+        ValueError,
+        "^replicas must be a multiple of 2, the number of schedules side by side; got 3",
+    ),
+    (
+        lambda: train_each(Quadratic(), simulate("K-async", 4, 1, Exponential(), updates=3), [0.1, 0.2]),
+        TypeError,
+        r"^learning_rates must map names to one or more learning rates; got \[0.1, 0.2\]",
     ),
     (lambda: SqrtRule(0), ValueError, "^K_0 must be at least 1; got 0"),
     (lambda: QuadraticRule(4, 4), ValueError, "^K_0 must be between 1 and 3; got 4"),

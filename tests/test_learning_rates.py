@@ -16,6 +16,7 @@ from sgdrace.learning_rates import (
     InverseStaleness,
     LearningRate,
     PerUpdate,
+    SideBySide,
     StalenessCompensating,
     Update,
     as_learning_rate,
@@ -50,6 +51,18 @@ def test_gradients_older_than_the_limit_are_dropped():
     steps = DropOlderThan(0.1, limit=3).steps(Update(0, STALENESS))
     assert steps[USED].tolist() == [0.1, 0.1, 0.1, 0.0, 0.0]
     assert DropOlderThan(0.1, limit=0).steps(Update(0, STALENESS))[0].tolist() == [0.1, 0.0, 0.0]
+
+
+def test_side_by_side_each_part_of_the_replicas_has_its_own_schedule():
+    distance = np.array([[0.0, 0.2, 0.4], [0.1, 0.5, 0.0]])
+    parts = [0.3, InverseStaleness(0.6), StalenessCompensating(C=0.01, eta_max=1.0), lambda j: 1 / (1 + j)]
+    both = SideBySide(parts)
+    update = Update(3, np.tile(STALENESS, (4, 1)), np.tile(distance, (4, 1)))
+    seen = Update(3, STALENESS, distance)
+    expected = [np.broadcast_to(as_learning_rate(one).steps(seen), (2, 3)) for one in parts]
+    assert both.needs_distance and not SideBySide([0.1, InverseStaleness(0.6)]).needs_distance
+    assert both.steps(update) == pytest.approx(np.vstack(expected))
+    assert SideBySide([0.1, 0.2]).steps(Update(0, STALENESS)).tolist() == [[0.1] * 3, [0.2] * 3]
 
 
 def test_staleness_compensating_uses_the_mean_square_distance_of_the_gradients_that_exist():
@@ -251,6 +264,13 @@ class Half:
         (lambda: DelayAdaptive(0, 1), ValueError, "^eta must be a finite number above 0; got 0"),
         (lambda: DropOlderThan(0.1, -1), ValueError, "limit must be at least 0; got -1"),
         (lambda: DropOlderThan(0.1, 1.5), TypeError, "limit must be a whole number"),
+        (lambda: SideBySide(0.1), TypeError, "^schedules must be a list of one or more .*; got 0.1"),
+        (lambda: SideBySide([]), TypeError, r"^schedules must be a list of one or more .*; got \[\]"),
+        (
+            lambda: SideBySide([0.1, 0.2, 0.3]).steps(Update(0, STALENESS)),
+            ValueError,
+            "^replicas must be a multiple of 3, the number of schedules side by side; got 2",
+        ),
         (lambda: DropOlderThan(0, 1), ValueError, "^eta must be a finite number above 0; got 0"),
         (lambda: Decaying(0, 1), ValueError, "^eta must be a finite number above 0; got 0"),
         (lambda: Decaying(0.1, 0), ValueError, "after must be a finite number above 0; got 0"),

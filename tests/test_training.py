@@ -19,7 +19,7 @@ from sgdrace.learning_rates import (
 )
 from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Problem, Quadratic, SoftmaxRegression
 from sgdrace.race import Race, simulate
-from sgdrace.training import STREAM, Training, train
+from sgdrace.training import STREAM, Training, train, train_each
 from tests.machines import interrupt
 
 X = np.random.default_rng(3).standard_normal((50, 3))
@@ -160,6 +160,29 @@ def test_a_constant_rate_that_was_made_to_vary_is_a_schedule():
     race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=40, replicas=3, seed=2)
     run, same = train(Quadratic(), race, Warmed(0.3)), train(Quadratic(), race, InverseStaleness(0.3))
     assert (run.rate == same.rate).all()
+
+
+def test_each_learning_rate_gets_its_part_of_the_replicas_and_what_a_run_of_it_alone_would_record():
+    race = simulate("K-async", P=8, K=2, delay=Exponential(), updates=50, replicas=6, seed=1)
+    problem = Quadratic([0.1, 1.0], sigma2=0.0, start=3.0)  # no noise, which the parts have of their own
+    rates = {"fixed": 0.1, "braked": StalenessCompensating(0.01, 0.5)}
+    found = train_each(problem, race, rates, gradients=True)
+    for number, (name, rate) in enumerate(rates.items()):
+        part, alone = slice(3 * number, 3 * number + 3), train(problem, race, rate, gradients=True)
+        for field in ("time", "loss", "weights", "diverged", "rate", "gradient_square", "distance_square"):
+            expected = getattr(alone, field)
+            assert (getattr(found[name], field) is None) == (expected is None)
+            assert expected is None or getattr(found[name], field) == pytest.approx(expected[part])
+        assert found[name].learning_rate == alone.learning_rate
+
+
+def test_each_learning_rate_keeps_the_K_of_its_replicas():
+    K = np.array([[1, 2], [2, 1], [2, 2], [1, 1]])
+    race = simulate("K-async", P=4, K=2, delay=Exponential(), updates=2, replicas=4, seed=1)
+    staleness = np.where(np.arange(2) < K[..., None], race.staleness, -1)
+    race = dataclasses.replace(race, K=K, staleness=staleness, learner=None, pushed=None)
+    found = train_each(Quadratic(), race, {0.1: 0.1, 0.2: 0.2})
+    assert found[0.2].K.tolist() == K[2:].tolist()
 
 
 def test_sync_races_need_no_detail():

@@ -28,6 +28,7 @@ from sgdrace.learning_rates import (
     DropOlderThan,
     InverseStaleness,
     PerUpdate,
+    SideBySide,
     StalenessCompensating,
 )
 from sgdrace.own_problem import OwnProblem, check_problem
@@ -35,7 +36,7 @@ from sgdrace.problems import MLP, LeastSquares, LogisticRegression, Problem, Qua
 from sgdrace.race import Race, simulate
 from sgdrace.runtimes import runtime_table
 from sgdrace.stepped_race import SteppedRace
-from sgdrace.training import Training, train
+from sgdrace.training import Training, train, train_each
 from sgdrace.variants import VARIANTS
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "QuadraticRule",
     "Race",
     "ShiftedExponential",
+    "SideBySide",
     "SoftmaxRegression",
     "SqrtRule",
     "StalenessCompensating",
@@ -85,5 +87,6 @@ __all__ = [
     "theory",
     "train",
     "train_adaptively",
+    "train_each",
     "winner",
 ]

@@ -7,7 +7,7 @@ and a plain function of the number of an update a rate that changes from one to 
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -224,6 +224,55 @@ class DropOlderThan:
     def steps(self, update: Update) -> FloatArray | float:
         """A step for each gradient, (replicas, K)."""
         return np.where(update.staleness <= self.limit, self.eta, 0.0)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Several schedules in one training: the replicas in equal parts, one part for each schedule.
+
+    Many small trainings take longer than a large one. Part i of the replicas learns as schedule i says, so
+    `run.loss.reshape(len(schedules), -1, records)` has a row for each schedule. Numbers and functions of the
+    number of an update stand for schedules, as everywhere.
+
+    >>> both = SideBySide([0.1, InverseStaleness(0.6)])
+    >>> both.steps(Update(0, np.array([[0], [3], [0], [3]]))).tolist()
+    [[0.1], [0.1], [0.6], [0.15]]
+    """
+
+    schedules: tuple[LearningRate, ...]
+
+    def __post_init__(self) -> None:
+        given: Any = self.schedules
+        if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+            raise TypeError(f"schedules must be a list of one or more learning rates; got {shown(given)}.")
+        store(self, schedules=tuple(as_learning_rate(one) for one in given))
+
+    @property
+    def needs_distance(self) -> bool:
+        """Whether one of the schedules does."""
+        return any(one.needs_distance for one in self.schedules)
+
+    def steps(self, update: Update) -> FloatArray | float:
+        """A step for each gradient, (replicas, K)."""
+        (replicas, K), parts = update.staleness.shape, len(self.schedules)
+        if replicas % parts:
+            raise ValueError(
+                f"replicas must be a multiple of {parts}, the number of schedules side by side; "
+                f"got {replicas}."
+            )
+        size, number, staleness, distance = replicas // parts, *update
+        given, seen = np.empty((replicas, K)), None
+        for begin, schedule in zip(range(0, replicas, size), self.schedules, strict=True):
+            part = slice(begin, begin + size)
+            if distance is not None:
+                seen = distance[part]
+            steps = schedule.steps(Update(number, staleness[part], seen))
+            if np.ndim(steps) and not _fits(np.shape(steps), size, K):
+                checked_steps(schedule, steps, np.ones((size, K), bool))  # says what is wrong
+            given[part] = (
+                steps  # whether these are numbers of at least 0, `train` checks for all parts at once
+            )
+        return given
 
 
 def as_learning_rate(learning_rate: Any) -> LearningRate:

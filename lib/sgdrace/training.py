@@ -5,8 +5,8 @@ version each gradient was computed with, so training replays it against a ring o
 at once.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,14 @@ from sgdrace._arguments import (
     store,
 )
 from sgdrace._records import Record, read_only
-from sgdrace.learning_rates import ConstantRate, LearningRate, Update, as_learning_rate, checked_steps
+from sgdrace.learning_rates import (
+    ConstantRate,
+    LearningRate,
+    SideBySide,
+    Update,
+    as_learning_rate,
+    checked_steps,
+)
 from sgdrace.problems import Problem, Workspace, as_problem
 from sgdrace.race import Race
 from sgdrace.variants import variant_P_K
@@ -281,6 +288,52 @@ def train(
         replay.update(staleness)
     records.add(race.time[:, -1])
     return records.training(race.variant, race.P, race.K, race.law)
+
+
+def train_each(
+    problem: Problem,
+    race: Race,
+    learning_rates: Mapping[Any, Any],
+    seed: Seed = 0,
+    every: int | None = None,
+    gradients: bool = False,
+    progress: bool = False,
+) -> dict[Any, Training]:
+    """Train with several learning rates, each on an equal part of the replicas of one race.
+
+    Many small trainings take longer than a large one. The parts have delays and noise of their own, so what
+    differs by chance differs independently.
+
+    >>> from sgdrace import Exponential, Quadratic, StalenessCompensating, simulate
+    >>> race = simulate("K-async", P=8, K=1, delay=Exponential(), updates=200, replicas=40)
+    >>> rates = {"fixed": 0.1, "braked": StalenessCompensating(0.01, 0.1)}
+    >>> {name: run.loss.shape for name, run in train_each(Quadratic(), race, rates).items()}
+    {'fixed': (20, 101), 'braked': (20, 101)}
+    """
+    if not isinstance(learning_rates, Mapping) or not learning_rates:
+        raise TypeError(
+            f"learning_rates must map names to one or more learning rates; got {shown(learning_rates)}."
+        )
+    schedules = SideBySide(tuple(learning_rates.values()))
+    together = train(problem, race, schedules, seed, every, gradients, progress)
+    size = len(together.loss) // len(learning_rates)
+    return {
+        name: _part(together, slice(number * size, (number + 1) * size), schedules.schedules[number])
+        for number, name in enumerate(learning_rates)
+    }
+
+
+def _part(run: Training, part: slice, schedule: LearningRate) -> Training:
+    """Some replicas of a training, with what a training of them alone would have recorded."""
+    names = ("time", "loss", "weights", "diverged", "rate", "distance_square", "gradient_square")
+    arrays = {name: getattr(run, name) for name in (*names, "gradient_gap_square")}
+    found: dict[str, Any] = {name: None if one is None else one[part] for name, one in arrays.items()}
+    if type(schedule) is ConstantRate:
+        found["rate"] = None
+    if not schedule.needs_distance:
+        found["distance_square"] = None
+    K = run.K[part] if isinstance(run.K, np.ndarray) else run.K
+    return replace(run, K=K, learning_rate=schedule, **found)
 
 
 class Replay:
