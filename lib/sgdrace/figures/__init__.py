@@ -31,6 +31,7 @@ from sgdrace.figures.lines import (
     curves,
 )
 from sgdrace.figures.races import Runner, race
+from sgdrace.figures.scores import evidence, verdicts
 from sgdrace.figures.slopes import slopes
 from sgdrace.figures.svg import (
     STYLE,
@@ -56,6 +57,7 @@ __all__ = [
     "curves",
     "densities",
     "every_kth",
+    "evidence",
     "histogram",
     "in_flight",
     "law_card",
@@ -71,4 +73,5 @@ __all__ = [
     "timeline",
     "to_svg",
     "valley",
+    "verdicts",
 ]

@@ -71,7 +71,7 @@ def variance_not_second_moment(effort: int, seed: int) -> list[Evidence]:
         )
         square, spread = (mean_of(np.sum(x**2, axis=1)) for x in (drawn, drawn - slope))
         limit = (problem.known("sigma2") + problem.known("M_G") * float(slope @ slope)) / problem.m
-        relation = "=" if problem is PARABOLA else "<="  # whose noise is the same everywhere
+        relation = "=" if problem is PARABOLA else "<="  # there the noise is the same everywhere
         found += [
             Evidence(f"{name}: E|g|², against the right side", square, ">", limit, CONTRARY),
             Evidence(f"{name}: E|g − ∇F|², against the right side", spread, relation, limit, INSTEAD),
@@ -130,7 +130,8 @@ CORRECTIONS = (
         "what p₀ is",
         "correction",
         "p₀ is the share of gradients that are fresh, so it can be counted.",
-        "It is the least chance of a fresh gradient after any past. Only for exponential delays are the two equal.",
+        "It is the least chance of a fresh gradient after any past. For exponential delays the two are "
+        "equal; elsewhere they may differ a lot.",
         "convergence-bounds#cb-p0",
         worst_case_not_frequency,
     ),

@@ -93,7 +93,7 @@ def less_idle_time(effort: int, seed: int) -> list[Evidence]:
         race = simulate(variant, 8, 4, Exponential(), 400, replicas=150 * effort, seed=third)
         end = train(PARABOLA, race, 1.9, seed=third, every=400).loss[:, -1]
         grown = np.log10(np.minimum(end, 1e300) / 4.5)
-        words = f"η = 1.9: error of {variant}, power of ten of its growth"
+        words = f"η = 1.9, {variant}: growth of the error, log₁₀"
         found.append(Evidence(words, mean_of(grown), relation, 0.0, CONTRARY))
     return found
 
@@ -122,7 +122,7 @@ def rate_under_general_staleness(effort: int, seed: int) -> list[Evidence]:
         "uniform": Uniform(0.0, 2.0),
         "Erlang": Erlang(3, 3.0),
         "Lomax": Lomax(2.5, 1.5),
-        "hyperexponential": HyperExponential([0.9, 0.1], [2.0, 1 / 5.5]),
+        "hyperexponential": HyperExponential((0.9, 0.1), (2.0, 1 / 5.5)),
     }
     found = []
     for (name, law), stream in zip(laws.items(), streams(seed, 4), strict=True):
@@ -140,7 +140,7 @@ def rate_under_general_staleness(effort: int, seed: int) -> list[Evidence]:
     return [
         *found,
         Evidence("η = 0.1: γ after 12 updates, against 1 + p₀/2", hump, ">", 1 + 1 / 16, CONTRARY),
-        Evidence("and yet the error after 60 updates", end, "<", 4.5, CONTRARY),
+        Evidence("η = 0.1: error after 60 updates, and at the start", end, "<", 4.5, CONTRARY),
     ]
 
 
@@ -166,7 +166,7 @@ def _step_by_step(staleness: NDArray[Any]) -> tuple[float, float]:
 
 
 def brakes_for_stale_gradients(effort: int, seed: int) -> list[Evidence]:
-    """The long-run error of async with 40 learners, fixed against braked, at large steps and at small ones."""
+    """The long-run error of async with 40 learners, fixed against braked, at large steps and at small."""
     exponential, pareto = Exponential(), Pareto(2.5, 0.6)
 
     def errors(rate: float, braked: bool, law: Law) -> FloatArray:

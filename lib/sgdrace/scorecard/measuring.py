@@ -1,13 +1,13 @@
 """What several tests of the scorecard measure.  Knows races and trainings; nothing of claims."""
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from sgdrace._arguments import FloatArray
 from sgdrace._estimate import Estimate, mean_of, ratio_of
-from sgdrace.delays import Exponential, Law
+from sgdrace.delays import DelayLaw, Exponential, Law
 from sgdrace.learning_rates import LearningRate
 from sgdrace.problems import Problem, Quadratic
 from sgdrace.race import simulate
@@ -52,9 +52,17 @@ def settled(
     return np.asarray(run.loss[:, run.updates > updates // 2].mean(axis=1))
 
 
-@cache
+@lru_cache(maxsize=16)
 def on_the_clock(
-    variant: str, P: int, K: int, law: Law, rate: float, until: float, effort: int, seed: int, runs: int = 100
+    variant: str,
+    P: int,
+    K: int,
+    law: DelayLaw,
+    rate: float,
+    until: float,
+    effort: int,
+    seed: int,
+    runs: int = 100,
 ) -> Training:
     """SGD on the parabola up to a time."""
     stale = variant.endswith("-async")

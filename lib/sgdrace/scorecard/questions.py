@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sgdrace import order_statistics, theory
 from sgdrace._arguments import FloatArray
 from sgdrace._estimate import Estimate, mean_of
-from sgdrace.delays import Exponential, Law, Lomax, Pareto, ShiftedExponential, Uniform
+from sgdrace.delays import DelayLaw, Exponential, Lomax, Pareto, ShiftedExponential, Uniform
 from sgdrace.estimates import gamma
 from sgdrace.learning_rates import InverseStaleness
 from sgdrace.problems import Problem, Quadratic, Workspace
@@ -55,7 +55,7 @@ def cost_of_staleness(effort: int, seed: int) -> list[Evidence]:
     fourth, fifth = streams(seed, 5)[3:]
     fixed = mean_of(settled(PARABOLA, "K-async", 16, 1, 0.2, 100 * effort, fourth))
     braked = mean_of(settled(PARABOLA, "K-async", 16, 1, InverseStaleness(0.2), 100 * effort, fifth))
-    return [*found, Evidence("P = 16, η = 0.2: floor with η/(s + 1), and without", braked, "<", fixed)]
+    return [*found, Evidence("η = 0.2: floor with η/(s + 1), and without", braked, "<", fixed)]
 
 
 class Gorge(Problem):
@@ -85,7 +85,7 @@ class Gorge(Problem):
 
 
 def guarantee_without_convexity(effort: int, seed: int) -> list[Evidence]:
-    """The average squared slope in a gorge against its bound, and on a parabola, where the bound is attained."""
+    """The mean squared slope in a gorge against its bound, and on a parabola, where the bound is attained."""
     gorge, found = Gorge(), []
     laws = {"exponential": (Exponential(), 4 / 8), "uniform": (Uniform(0.0, 2.0), 0.0)}
     for (name, (law, p0)), stream in zip(laws.items(), streams(seed, 2), strict=True):
@@ -110,18 +110,18 @@ def guarantee_without_convexity(effort: int, seed: int) -> list[Evidence]:
     run = train(calm, race, 0.5, every=1, gradients=True)
     assert run.gradient_square is not None
     total = float(run.gradient_square.sum())
-    found.append(Evidence("K = P, w²/2: sum of |∇F|², and of the bound", total, "=", 2 * 4.5 / (0.5 * 1.5)))
+    found.append(Evidence("K = P, w²/2: sum of |∇F|², and its bound", total, "=", 2 * 4.5 / (0.5 * 1.5)))
     race = simulate("K-async", 8, 1, Exponential(), 20_000 * effort, seed=seed)
     assert race.staleness is not None
     oldest = float(race.staleness.max())
-    return [*found, Evidence("oldest gradient, in units of its mean age P − 1", oldest / 7, ">", 5.0)]
+    return [*found, Evidence("oldest gradient, in mean ages P − 1", oldest / 7, ">", 5.0)]
 
 
 def trade_off_of_batches(effort: int, seed: int) -> list[Evidence]:
     """Errors at the same time, K = 4 of 16: early with two laws, and when all have settled."""
     exponential, lomax = Exponential(), Lomax(2.5, 1.5)
 
-    def early(variant: str, law: Law) -> Estimate:
+    def early(variant: str, law: DelayLaw) -> Estimate:
         return error_at(on_the_clock(variant, 16, 4, law, 0.02, 16.0, effort, seed, 200), 15.0)
 
     first, second = streams(seed, 2)
@@ -130,12 +130,10 @@ def trade_off_of_batches(effort: int, seed: int) -> list[Evidence]:
     fresh = mean_of(settled(PARABOLA, "K-sync", 16, 4, 0.2, 100 * effort, second))
     beaten = early("K-batch-async", lomax)
     return [
-        Evidence(
-            "exponential, time 15: K-batch-async and K-async", batch, "<", early("K-async", exponential)
-        ),
-        Evidence("exponential, time 15: K-batch-async and K-sync", batch, "<", early("K-sync", exponential)),
-        Evidence("late, η = 0.2: K-batch-async and K-sync", floor, ">", fresh, CONTRARY),
-        Evidence("Lomax, time 15: K-batch-async and K-sync", beaten, ">", early("K-sync", lomax), CONTRARY),
+        Evidence("exponential: K-batch-async, and K-async", batch, "<", early("K-async", exponential)),
+        Evidence("exponential: K-batch-async, and K-sync", batch, "<", early("K-sync", exponential)),
+        Evidence("exponential, late: K-batch-async, and K-sync", floor, ">", fresh, CONTRARY),
+        Evidence("Lomax: K-batch-async, and K-sync", beaten, ">", early("K-sync", lomax), CONTRARY),
     ]
 
 

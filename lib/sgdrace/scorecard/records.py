@@ -30,7 +30,7 @@ class Evidence:
     """A number that a test found, and how it must compare with another one.
 
     >>> Evidence("a round of 8 learners", Estimate(2.71, 0.02), "=", 2.718)
-    a round of 8 learners: 2.71 ± 0.02 = 2.718
+    a round of 8 learners: 2.710 ± 0.020 = 2.718
     """
 
     words: str  # what was measured, and where
@@ -49,6 +49,11 @@ class Evidence:
     def judged(self, alarms: float) -> Compared:
         """Whether it stands, if chance may mislead with this probability."""
         return compare(self.found, self.relation, self.other, alarms)
+
+    def sees(self, alarms: float) -> float:
+        """The difference, as a share of the number claimed, that would surely have been noticed."""
+        judged = self.judged(alarms)
+        return 2 * judged.limit * judged.error / abs(value_of(self.other))
 
     def changed(self, factor: float) -> "Evidence":
         """The same with another number claimed: so many times as large."""
