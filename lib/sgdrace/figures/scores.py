@@ -9,14 +9,14 @@ import numpy as np
 from sgdrace._arguments import shown
 from sgdrace._comparison import value_of
 from sgdrace.figures.canvas import LINE, SMALL, WIDTH, Paper, Scale
-from sgdrace.figures.colors import LEADER, VERDICT, Stroke
+from sgdrace.figures.colors import VERDICT, Stroke
 from sgdrace.figures.labels import wrapped
 from sgdrace.figures.picture import Picture
 from sgdrace.scorecard import Evidence, Row, said
 
 PITCH = 19.0
-TRACK = Scale(0.25, 4.0, 212.0, WIDTH - 10, log=True)  # found as a share of claimed
-TICKS = {0.25: "¼", 0.5: "½", 1.0: "1", 2.0: "2", 4.0: "4"}
+TRACK = Scale(0.5, 2.0, 212.0, WIDTH - 10, log=True)  # found as a share of claimed
+TICKS = {0.5: "½", 0.7: "0.7", 1.0: "1", 1.4: "1.4", 2.0: "2"}
 HEADINGS = {"as stated": "For it", "contrary": "Against it, as stated", "instead": "True instead"}
 
 
@@ -63,8 +63,6 @@ def evidence(row: Row) -> Picture:
     paper.dots(14, 15, VERDICT[row.verdict], 10.0)
     paper.write(26, 15, f"{row.claim.name}: {row.verdict}", bold=True, middle=True)
     y, foot = 30.0, paper.height - 22
-    line = float(TRACK(1.0))
-    paper.line([line, line], [y + 8, foot], LEADER, 1.0)
     for role, members in parts:
         y += 24
         paper.write(8, y - 6, HEADINGS[role], SMALL, bold=True)
@@ -91,6 +89,7 @@ def _piece(paper: Paper, y: float, one: Evidence, alarms: float) -> None:
     found, other = value_of(one.found), value_of(one.other)
     if not (found > 0 and other > 0 and math.isfinite(found)):
         return
+    paper.segments(TRACK([1.0]), TRACK([1.0]), middle - 8, middle + 8, width=1.0)
     color = VERDICT["holds"] if judged.holds else VERDICT["red: its test fails"]
     ends = np.array([found - judged.limit * judged.error, found + judged.limit * judged.error]) / other
     inside = np.clip(ends, TRACK.low, TRACK.high)

@@ -25,6 +25,7 @@ from sgdrace.scorecard.records import (
     said,
     scored,
 )
+from sgdrace.scorecard.speed_ups import SpeedUps, speed_ups
 
 __all__ = [
     "CLAIMS",
@@ -35,8 +36,10 @@ __all__ = [
     "Claim",
     "Evidence",
     "Row",
+    "SpeedUps",
     "said",
     "score",
+    "speed_ups",
 ]
 
 CLAIMS = (*FINDINGS, *QUESTIONS, *CORRECTIONS, *JOURNAL)

@@ -14,7 +14,7 @@ def varying_K(effort: int, seed: int) -> list[Evidence]:
     """K-sync with 16 learners: K from 1 upwards by the rule, against three fixed K, late and early."""
     problem, P, rate, until = Quadratic([1.0], sigma2=10.0, start=10.0), 16, 0.05, 82.0
     last, *others = streams(seed, 4)
-    runs, late, early = 150 * effort, range(50, 81, 3), (5.0,)
+    runs, late, early = 200 * effort, range(50, 81, 3), (5.0,)
     rule, law = QuadraticRule(1, P), Exponential()
     varied = train_adaptively(
         problem, "K-sync", P, law, rule, rate, interval=2.0, until=until, replicas=runs, seed=last
