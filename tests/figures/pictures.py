@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.textpath import TextPath
 
 from sgdrace import VARIANTS, Constant, Exponential, Pareto, simulate, train
+from sgdrace.estimates import Estimate
 from sgdrace.figures import (
     Curve,
     Picture,
@@ -15,6 +16,7 @@ from sgdrace.figures import (
     curves,
     densities,
     every_kth,
+    evidence,
     histogram,
     in_flight,
     law_card,
@@ -30,8 +32,10 @@ from sgdrace.figures import (
     timeline,
     to_svg,
     valley,
+    verdicts,
 )
 from sgdrace.problems import Quadratic
+from sgdrace.scorecard import CLAIMS, Evidence, Row, score
 from tests.examples import CONTINUOUS, DISCRETE
 
 LAWS = [*CONTINUOUS, *DISCRETE]
@@ -160,6 +164,35 @@ def valley_at(P, now):
     return valley((-1.1) ** np.arange(81), pushes_of(P)[0], P, now)
 
 
+def verdicts_of_all():
+    """Verdicts of all kinds, without running the long tests."""
+    stands, fails = Evidence("a", 1.0, "=", 1.0), Evidence("b", 1.0, ">", 2.0, "contrary")
+    contrary = Evidence("c", 1.0, "<", 2.0, "contrary")
+    found = [(stands,), (stands, contrary), (contrary,), (), (stands, fails)] * 4
+    return verdicts(Row(claim, pieces) for claim, pieces in zip(CLAIMS, found, strict=False))
+
+
+def evidence_of(name, factor):
+    (row,) = score(claim for claim in CLAIMS if claim.name == name)
+    return evidence(row.changed(factor))
+
+
+def extreme_evidence():
+    """Numbers of all sizes, far apart, zero, infinite, and words that need two lines."""
+    one = Estimate(1.0, 0.4, 20)
+    pairs = [
+        (one, 1.2),
+        (1e-9, 1e9),
+        (one, 1e-12),
+        (0.0, 0.0),
+        (-1.0, one),
+        (np.inf, 1.0),
+        (1e12, 1e12),
+    ]
+    many = [Evidence("WMW " * 12 + str(k), *(a, "=", b)) for k, (a, b) in enumerate(pairs)]
+    return evidence(Row(CLAIMS[0], tuple(many)))
+
+
 def cases():
     """What draws a picture of every kind. Nothing is simulated, drawn or random before it is called."""
     for P in (1, 8, 64):
@@ -202,6 +235,11 @@ def cases():
             yield partial(valley_at, P, now)
     for here, old in ((0.5, 1.0), (-1.6, 1.6), (0.0, 0.0), (0.0, -1.0), (1e-9, 1.0)):
         yield partial(slopes, here, old)
+    yield verdicts_of_all
+    for name in ("P log P", "step condition", "guarantees"):
+        for factor in (0.5, 1.0, 1.1):
+            yield partial(evidence_of, name, factor)
+    yield extreme_evidence
 
 
 def drawn(picture):

@@ -1,5 +1,6 @@
 """Claims as cards: what is said, what came out, how sure, and where to read on.  Knows rows and HTML."""
 
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -45,6 +46,11 @@ def _as_text(row: Row) -> str:
     return "\n  ".join([*lines, f"See “{_title(claim.link)}”."])
 
 
+def _set(words: str) -> str:
+    """HTML in which H_P and X_K:P have their indices below."""
+    return re.sub(r"([A-Z])_([A-Z](?::[A-Z])?)", r"\1<sub>\2</sub>", escape(words))
+
+
 def _but(row: Row) -> str:
     heading = BUT.get(row.verdict)
     return f"{heading}: {row.claim.but}" if heading else row.claim.but
@@ -56,11 +62,11 @@ def _found(one: Evidence) -> str:
 
 def _as_html(row: Row) -> str:
     claim, kind = row.claim, KINDS[row.verdict]
-    but = f'<p class="claim-but">{escape(_but(row))}</p>' if claim.but else ""
+    but = f'<p class="claim-but">{_set(_but(row))}</p>' if claim.but else ""
     return (
-        f'<div class="claim claim-{kind}"><p class="claim-head"><strong>{escape(claim.name)}</strong> '
+        f'<div class="claim claim-{kind}"><p class="claim-head"><strong>{_set(claim.name)}</strong> '
         f'<span class="claim-verdict">{escape(row.verdict)}</span></p>'
-        f"<p>{escape(claim.says)}</p>{but}{_evidence(row)}"
+        f"<p>{_set(claim.says)}</p>{but}{_evidence(row)}"
         f'<p class="claim-link"><a href="{escape(_address(claim.link))}">{escape(_title(claim.link))}</a></p>'
         "</div>"
     )
@@ -87,7 +93,7 @@ def _evidence(row: Row) -> str:
 
 def _item(one: Evidence) -> str:
     numbers = f"{said(one.found)} {one.relation} {said(one.other)}"
-    return f'{escape(one.words)}: <span class="claim-numbers">{escape(numbers)}</span>'
+    return f'{_set(one.words)}: <span class="claim-numbers">{escape(numbers)}</span>'
 
 
 def _sight(one: Evidence, alarms: float) -> str:

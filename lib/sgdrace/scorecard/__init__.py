@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from sgdrace.scorecard.corrections import CORRECTIONS
 from sgdrace.scorecard.findings import FINDINGS
+from sgdrace.scorecard.gains import SpeedUps, speed_ups
 from sgdrace.scorecard.journal import JOURNAL
 from sgdrace.scorecard.questions import QUESTIONS
 from sgdrace.scorecard.records import (
@@ -25,7 +26,6 @@ from sgdrace.scorecard.records import (
     said,
     scored,
 )
-from sgdrace.scorecard.speed_ups import SpeedUps, speed_ups
 
 __all__ = [
     "CLAIMS",

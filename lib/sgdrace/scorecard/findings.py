@@ -104,10 +104,10 @@ def grows_like_P_log_P(effort: int, seed: int) -> list[Evidence]:
     for P in (4, 16, 64):
         ratios[P] = speed_up(P, Exponential(), effort, seed + P)
         claimed = P * sum(1 / k for k in range(1, P + 1))
-        found.append(Evidence(f"P = {P}: updates, against P·H_P", ratios[P], "=", claimed))
-    found.append(Evidence("P = 64: updates, against P·ln P", ratios[64], ">", 64 * math.log(64)))
-    found.append(Evidence("P = 64: updates, against P·(1 + ln P)", ratios[64], "<", 64 * (1 + math.log(64))))
-    words = "P = 64: mini-batches, against P·ln P"
+        found.append(Evidence(f"P = {P}: updates, and P·H_P", ratios[P], "=", claimed))
+    found.append(Evidence("P = 64: updates, and P·ln P", ratios[64], ">", 64 * math.log(64)))
+    found.append(Evidence("P = 64: updates, and P·(1 + ln P)", ratios[64], "<", 64 * (1 + math.log(64))))
+    words = "P = 64: mini-batches, and P·ln P"
     return [*found, Evidence(words, ratios[64] / 64, "<", 64 * math.log(64), CONTRARY)]
 
 
