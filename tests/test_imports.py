@@ -25,7 +25,8 @@ TIMING = LAWS | {
 }
 LEARNING = {"problems", "own_problem", "learning_rates"}
 MATHEMATICS = LAWS | {"order_statistics", "theory"}
-ALL = TIMING | LEARNING | MATHEMATICS | {"training", "adasync", "estimates", "runtimes", "contests"}
+MEASURING = TIMING | LEARNING | MATHEMATICS | {"training", "adasync", "estimates", "runtimes", "contests"}
+ALL = MEASURING | {"_comparison", "scorecard"}
 MAY_IMPORT = {
     "_arguments": set(),
     "_extras": {"_arguments"},
@@ -38,6 +39,7 @@ MAY_IMPORT = {
     "_times": LAWS,
     "_completions": LAWS | {"_times"},
     "_estimate": set(),
+    "_comparison": {"_estimate"},
     "_records": LAWS,
     "jobs": LAWS | {"_records"},
     "protocol": TIMING,
@@ -52,6 +54,7 @@ MAY_IMPORT = {
     "estimates": CHECKS | {"_estimate", "race", "training"},
     "runtimes": TIMING | MATHEMATICS,
     "contests": TIMING | LEARNING | {"training"},
+    "scorecard": ALL,
     "figures": ALL | {"figures"},
     "explore": ALL | {"figures", "explore"},
 }
@@ -159,6 +162,9 @@ def test_no_modules_import_each_other_in_a_circle():
         ("estimates", "from sgdrace.theory import p0"),
         ("estimates", "from sgdrace.delays import Pareto"),
         ("runtimes", "from sgdrace.training import train"),
+        ("scorecard.records", "from sgdrace.figures import curves"),
+        ("scorecard.findings", "from sgdrace.explore import check"),
+        ("estimates", "from sgdrace.scorecard import score"),
         ("figures.lines", "from sgdrace.explore import show"),
     ],
 )

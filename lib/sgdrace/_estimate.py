@@ -93,6 +93,17 @@ def share_of(hits: Any) -> Estimate:
     return Estimate(_plain(trials.mean(axis=0)), _plain(np.sqrt(guess * (1 - guess) / n)), n)
 
 
+def ratio_of(above: Estimate, below: Estimate) -> Estimate:
+    """One estimate divided by another that is independent of it, if the doubt of both is small.
+
+    >>> ratio_of(Estimate(6.0, 0.3), Estimate(2.0, 0.0))
+    3 ± 0.15
+    """
+    value = above.value / below.value
+    doubt = np.hypot(above.standard_error / above.value, below.standard_error / below.value)
+    return Estimate(value, _plain(np.abs(value) * doubt), min(above.runs, below.runs))
+
+
 def _values(runs: Any) -> Any:
     values = np.asarray(runs, dtype=float)
     if values.ndim == 0 or len(values) < 2:

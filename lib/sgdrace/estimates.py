@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sgdrace._arguments import FloatArray, count, floats
-from sgdrace._estimate import Estimate, mean_of, share_of, variance_of
+from sgdrace._estimate import Estimate, mean_of, ratio_of, share_of, variance_of
 
-__all__ = ["Estimate", "fresh_share", "gamma", "mean_of", "share_of", "variance_of"]
+__all__ = ["Estimate", "fresh_share", "gamma", "mean_of", "ratio_of", "share_of", "variance_of"]
 
 
 def gamma(run: Any) -> Estimate:

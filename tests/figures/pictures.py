@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.textpath import TextPath
 
 from sgdrace import VARIANTS, Constant, Exponential, Pareto, simulate, train
+from sgdrace.estimates import Estimate
 from sgdrace.figures import (
     Curve,
     Picture,
@@ -16,6 +17,7 @@ from sgdrace.figures import (
     curves,
     densities,
     every_kth,
+    evidence,
     heat_map,
     histogram,
     in_flight,
@@ -33,9 +35,11 @@ from sgdrace.figures import (
     timeline,
     to_svg,
     valley,
+    verdicts,
     winner_map,
 )
 from sgdrace.problems import Quadratic
+from sgdrace.scorecard import CLAIMS, Evidence, Row, score
 from tests.examples import CONTINUOUS, DISCRETE
 
 LAWS = [*CONTINUOUS, *DISCRETE]
@@ -179,6 +183,35 @@ def map_of_heat(rows, columns, diverged=True):
     return heat_map(values, *names, "final loss, by largest rate", "number of learners P")
 
 
+def verdicts_of_all():
+    """Verdicts of all kinds, without running the long tests."""
+    stands, fails = Evidence("a", 1.0, "=", 1.0), Evidence("b", 1.0, ">", 2.0, "contrary")
+    contrary = Evidence("c", 1.0, "<", 2.0, "contrary")
+    found = [(stands,), (stands, contrary), (contrary,), (), (stands, fails)] * 4
+    return verdicts(Row(claim, pieces) for claim, pieces in zip(CLAIMS, found, strict=False))
+
+
+def evidence_of(name, factor):
+    (row,) = score(claim for claim in CLAIMS if claim.name == name)
+    return evidence(row.changed(factor))
+
+
+def extreme_evidence():
+    """Numbers of all sizes, far apart, zero, infinite, and words that need two lines."""
+    one = Estimate(1.0, 0.4, 20)
+    pairs = [
+        (one, 1.2),
+        (1e-9, 1e9),
+        (one, 1e-12),
+        (0.0, 0.0),
+        (-1.0, one),
+        (np.inf, 1.0),
+        (1e12, 1e12),
+    ]
+    many = [Evidence("WMW " * 12 + str(k), *(a, "=", b)) for k, (a, b) in enumerate(pairs)]
+    return evidence(Row(CLAIMS[0], tuple(many)))
+
+
 def cases():
     """What draws a picture of every kind. Nothing is simulated, drawn or random before it is called."""
     for P in (1, 8, 64):
@@ -229,6 +262,11 @@ def cases():
     yield partial(map_of_heat, 3, 4, diverged=False)
     for here, old in ((0.5, 1.0), (-1.6, 1.6), (0.0, 0.0), (0.0, -1.0), (1e-9, 1.0)):
         yield partial(slopes, here, old)
+    yield verdicts_of_all
+    for name in ("P log P", "step condition", "guarantees"):
+        for factor in (0.5, 1.0, 1.1):
+            yield partial(evidence_of, name, factor)
+    yield extreme_evidence
 
 
 def drawn(picture):

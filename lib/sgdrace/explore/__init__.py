@@ -2,7 +2,8 @@
 
 `explore` puts sliders and buttons around a drawing function, `predict` asks the reader for an answer first,
 `show` is a picture that does not move, and `glue` names a number for the prose. `check` holds claims against
-numbers and says in one line what came out; `table` shows numbers alone, and `listing` code of the package.
+numbers and says in one line what came out; `table` shows numbers alone, `listing` code of the package, and
+`cards` the rows of a scorecard.
 
 A live kernel draws a frame when the reader asks for it.  When the book is built (the environment variable
 `SGDRACE_PRERENDER` is set) there will be no kernel later, so every frame is drawn at once, and the browser
@@ -12,6 +13,7 @@ alone switches between them: the `index` of each control is linked to the `selec
 from sgdrace._extras import extra
 
 with extra("explore", what="sgdrace.explore"):
+    from sgdrace.explore.cards import cards
     from sgdrace.explore.checks import check
     from sgdrace.explore.controls import Choice, Play
     from sgdrace.explore.explorers import explore
@@ -20,4 +22,16 @@ with extra("explore", what="sgdrace.explore"):
     from sgdrace.explore.shown import PRERENDER, glue, show
     from sgdrace.explore.tables import table
 
-__all__ = ["PRERENDER", "Choice", "Play", "check", "explore", "glue", "listing", "predict", "show", "table"]
+__all__ = [
+    "PRERENDER",
+    "Choice",
+    "Play",
+    "cards",
+    "check",
+    "explore",
+    "glue",
+    "listing",
+    "predict",
+    "show",
+    "table",
+]

@@ -6,31 +6,19 @@ how often chance may mislead.
 """
 
 import math
-import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from scipy import stats
-
 from sgdrace._arguments import real
+from sgdrace._comparison import compare, value_of
 from sgdrace._estimate import Estimate
 from sgdrace.explore.shown import Shown
 from sgdrace.explore.tables import Columns, as_html, as_text, heading, in_columns, written
 
 FALSE_ALARMS = 1e-4  # of a check in which everything is true, whatever the number of its rows
-ROUNDING = 1e-9  # what two exact numbers may differ by, relative to the larger
-NOTHING = 1e-12  # what counts as zero where a number must be zero
-
-RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 
 
 def check(
@@ -118,47 +106,30 @@ def _result(claim: _Claim, columns: Columns, alarms: float) -> _Result:
     pairs = list(zip(columns[claim.left], claim.others, strict=True))
     if any(isinstance(side, Estimate) for pair in pairs for side in pair):
         return _estimated(claim, columns, pairs, alarms)
-    compare = _same if claim.relation == "=" else RELATIONS[claim.relation]
     broken = [
         f"{claim} fails at {_where(columns, row)}: {_shown(left)} against {_shown(right)}."
         for row, (left, right) in enumerate(pairs)
-        if not compare(left, right)
+        if not compare(left, claim.relation, right, alarms).holds
     ]
     holds = f"{claim}{_everywhere(len(pairs))}."
     rounded = claim.relation == "=" and any(isinstance(side, float) for pair in pairs for side in pair)
     return _Result(f"{claim}, to rounding." if rounded else holds, broken)
 
 
-def _same(left: Any, right: Any) -> bool:
-    """Equal, numbers to rounding."""
-    if isinstance(left, str) or isinstance(right, str):
-        return bool(left == right)
-    return math.isclose(left, right, rel_tol=ROUNDING, abs_tol=NOTHING)
-
-
 def _estimated(claim: _Claim, columns: Columns, pairs: list[tuple[Any, Any]], alarms: float) -> _Result:
     """Differences in units of their standard errors, against Student's t with the runs that there were."""
-    broken, apart, limits, doubts = [], [], [], []
-    for row, (left, right) in enumerate(pairs):
-        difference, error, limit = _difference(left, right, alarms * (1 if claim.relation == "=" else 2))
-        score = _score(difference, error, max(abs(_value(left)), abs(_value(right))))
-        holds = {
-            "=": abs(score) <= limit,
-            "<=": score <= limit,
-            ">=": score >= -limit,
-            "<": score < -limit,
-            ">": score > limit,
-        }[claim.relation]
-        apart.append(score)
-        limits.append(limit)
-        if _value(left):
-            doubts.append(error / abs(_value(left)))
-        if not holds or not math.isfinite(difference) or not math.isfinite(error):
+    broken, doubts = [], []
+    seen = [compare(left, claim.relation, right, alarms) for left, right in pairs]
+    for row, ((left, right), one) in enumerate(zip(pairs, seen, strict=True)):
+        if value_of(left):
+            doubts.append(one.error / abs(value_of(left)))
+        if not one.holds:
             broken.append(
                 f"{claim} fails at {_where(columns, row)}: {_shown(left)} against {_shown(right)}, "
-                f"{abs(score):.1f} standard errors where {limit:.1f} decide."
+                f"{abs(one.apart):.1f} standard errors where {one.limit:.1f} decide."
             )
-    return _Result(_verdict(claim, apart, len(pairs)), broken, max(limits), max(doubts, default=0.0))
+    apart, allowed = [one.apart for one in seen], max(one.limit for one in seen)
+    return _Result(_verdict(claim, apart, len(pairs)), broken, allowed, max(doubts, default=0.0))
 
 
 def _verdict(claim: _Claim, apart: list[float], number: int) -> str:
@@ -175,26 +146,6 @@ def _verdict(claim: _Claim, apart: list[float], number: int) -> str:
 
 def _everywhere(rows: int) -> str:
     return {1: "", 2: " in both rows"}.get(rows, f" in all {rows} rows")
-
-
-def _difference(left: Any, right: Any, alarms: float) -> tuple[float, float, float]:
-    """Left minus right, its standard error, and how many of these chance may bring (two-sided)."""
-    sides = [side for side in (left, right) if isinstance(side, Estimate)]
-    error = math.hypot(*(float(side.standard_error) for side in sides))
-    runs = min(side.runs for side in sides)
-    limit = stats.norm.isf(alarms / 2) if math.isinf(runs) else stats.t.isf(alarms / 2, max(runs - 1, 1))
-    return _value(left) - _value(right), error, float(limit)
-
-
-def _score(difference: float, error: float, size: float) -> float:
-    """The difference in standard errors; none where it is rounding, as between runs that are all alike."""
-    if abs(difference) <= ROUNDING * size + NOTHING:
-        return 0.0
-    return difference / error if error > 0 else math.copysign(math.inf, difference)
-
-
-def _value(side: Any) -> float:
-    return float(side.value if isinstance(side, Estimate) else side)
 
 
 def _shown(side: Any) -> str:

@@ -32,6 +32,7 @@ from sgdrace.figures.lines import (
 )
 from sgdrace.figures.maps import Tile, heat_map, tiles, winner_map
 from sgdrace.figures.races import Runner, race
+from sgdrace.figures.scores import evidence, verdicts
 from sgdrace.figures.slopes import slopes
 from sgdrace.figures.svg import (
     STYLE,
@@ -58,6 +59,7 @@ __all__ = [
     "curves",
     "densities",
     "every_kth",
+    "evidence",
     "heat_map",
     "histogram",
     "in_flight",
@@ -75,5 +77,6 @@ __all__ = [
     "timeline",
     "to_svg",
     "valley",
+    "verdicts",
     "winner_map",
 ]

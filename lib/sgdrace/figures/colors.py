@@ -69,6 +69,15 @@ LAW = {
 }
 OTHER_LAW = Stroke(INK, (8, 3))  # of SciPy's, of somebody's own, of learners that differ
 
+# What came out for a claim. The words stand beside it, so the color is never the only cue.
+VERDICT = {
+    "holds": TEAL,
+    "holds with a condition": OLIVE,
+    "does not hold as stated": VIOLET,
+    "not tested here": "#8A8A8A",
+    "red: its test fails": CRIMSON,
+}
+
 # For curves that are of no variant and of no law.
 INKS = tuple(Stroke(INK, dash) for dash in (SOLID, DASHED, DOTTED, DASH_DOT, (2, 2.5), (8, 3)))
 FADED = Stroke("#8A8A8A")  # what stands behind: copies in flight
