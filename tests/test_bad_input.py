@@ -1,6 +1,7 @@
 """Every wrong call is refused at the call, in one clear sentence."""
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -269,6 +270,13 @@ RACES = [
     (lambda: race(delay=Lomax(1e-3)), ValueError, "too large: their sum is no longer a finite number"),
     (lambda: race(delay=stats.expon(scale=[1.0, 2.0])), ValueError, "was given lists of parameters"),
     (lambda: race().thin(2).utilization(), ValueError, "^utilization needs every update of a race with one K: ask before you thin it"),
+    (lambda: race("K-sync", max_staleness=0), ValueError, "^K-sync cancels late work, so max_staleness is for K-async and K-batch-async alone; got 0"),
+    (lambda: race(max_staleness=-1), ValueError, "max_staleness must be at least 0; got -1"),
+    (lambda: race(max_staleness=1.5), TypeError, "max_staleness must be a whole number at least 0; got 1.5"),
+    (lambda: race(max_staleness=10**400), ValueError, "^max_staleness must be at most 2.53, up to which floats hold"),
+    (lambda: replace(race(max_staleness=1), max_staleness=None), ValueError, "^ignored must be times of shape .*, of a race with max_staleness; got ndarray"),
+    (lambda: replace(race(max_staleness=1), ignored=None), ValueError, "^ignored must be times of shape .*, of a race with max_staleness; got None"),
+    (lambda: replace(race(max_staleness=3), max_staleness=0), ValueError, "^staleness must be between 0 and 0; got 0 to "),
     (lambda: race(replicas=0), ValueError, "replicas must be at least 1"),
     (lambda: race(replicas=2.5), TypeError, "replicas must be a whole number"),
     (lambda: race(threads=0), ValueError, "threads must be at least 1"),

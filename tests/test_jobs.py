@@ -53,8 +53,16 @@ def test_each_replica_has_its_own_jobs():
 def test_nobody_knows_yet_what_becomes_of_a_running_job():
     jobs = Jobs.of_rounds([[1.0, 4.0]])
     assert jobs.shares(2.0) == {
-        "used fresh": 0.25, "used stale": 0, "cancelled": 0, "idle": 0.25, "running": 0.5,
+        "used fresh": 0.25, "used stale": 0, "cancelled": 0, "ignored": 0, "idle": 0.25, "running": 0.5,
     }  # fmt: skip
+
+
+def test_jobs_know_what_was_ignored_and_above_which_staleness():
+    jobs = race_of("K-batch-async", max_staleness=0).jobs()
+    assert repr(jobs).startswith("Jobs(K-batch-async, P=8, K=4, max_staleness=0: ")
+    shares = jobs.shares()
+    assert shares["ignored"] > 0.2 and shares["used stale"] == shares["cancelled"] == shares["idle"] == 0
+    assert race_of("K-batch-async").jobs().max_staleness is None
 
 
 def test_learners_of_equal_speed_never_wait():

@@ -75,6 +75,53 @@ def test_in_k_batch_async_the_learner_that_completes_the_batch_pulls_the_new_ver
     assert story(run("K-batch-async", 2, 2, engine, 2)) == [(1.5, [0, 0], [0, 0]), (2.5, [1, 0], [1, 0])]
 
 
+def test_a_gradient_that_is_too_stale_is_ignored_and_its_learner_pulls_the_current_version():
+    engine = clock([1.0, 1.0, 1.0, 9.0], [2.5, 0.25, 9.0])
+    # learner 0 makes updates 0 and 1; at 2.5 learner 1 brings version 0, two updates old, and begins again
+    history = run("K-batch-async", 2, 1, engine, 3, max_staleness=1)
+    assert story(history) == [(1, [0], [0]), (2, [0], [0]), (2.75, [1], [0])]
+    assert fates(history) == [
+        (0, 0, 1, 0, "used fresh"),
+        (0, 1, 2, 1, "used fresh"),
+        (0, 2, 2.75, 2, "running"),
+        (1, 0, 2.5, 0, "ignored"),
+        (1, 2.5, 2.75, 2, "used fresh"),
+    ]
+    race = history.race()
+    assert race.max_staleness == 1
+    assert race.ignored.tolist() == [[[-1, -1], [-1, -1], [-1, 2.5]]]
+
+
+def test_a_limit_of_0_ignores_what_k_batch_sync_cancels():
+    streams = [2.0, 1.0, 1.0, 9.0], [1.0, 2.0, 9.0]
+    cancelled = run("K-batch-sync", 2, 2, clock(*streams), 1)
+    ignored = run("K-batch-async", 2, 2, clock(*streams), 2, max_staleness=0)
+    assert story(cancelled) == story(ignored)[:1] == [(2, [1, 0], [0, 0])]
+    # the second mini-batch of learner 1 runs on until 3 and counts for nothing; then learner 0 pushes twice
+    assert story(ignored)[1] == (4, [0, 0], [0, 0])
+    assert fates(ignored)[-2:] == [(1, 1, 3, 0, "ignored"), (1, 3, 4, 1, "running")]
+
+
+def test_in_k_async_with_a_limit_whoever_was_ignored_does_not_wait():
+    engine = clock([1.0, 1.0, 9.0], [1.5, 2.0, 9.0], [2.0, 0.25, 9.0])
+    # update 0 at 1.5 from learners 0 and 1; learner 2 is ignored at 2 and counts at 2.25, learner 0 at 2.5
+    history = run("K-async", 3, 2, engine, 2, max_staleness=0)
+    assert story(history) == [(1.5, [0, 1], [0, 0]), (2.5, [2, 0], [0, 0])]
+    assert fates(history)[-2:] == [(2, 0, 2, 0, "ignored"), (2, 2, 2.25, 1, "used fresh")]
+
+
+def test_who_died_is_not_ignored():
+    class Mortal(VirtualClock):
+        def next(self):
+            push = super().next()
+            return push._replace(gradient=None) if push.learner == 1 else push
+
+    times = [iter([1.0] * 9), iter([2.5, 9.0])]
+    history = run("K-batch-async", 2, 1, Mortal(2, lambda i: next(times[i])), 4, max_staleness=0)
+    assert (history.race().ignored == -1).all()
+    assert [fate for *_, fate in fates(history)][-2:] == ["cancelled", "running"]
+
+
 def test_ties_go_to_the_smaller_learner():
     engine = VirtualClock(4, lambda learner: 1.0)
     assert story(run("K-async", 4, 2, engine, 4)) == [

@@ -72,11 +72,11 @@ def cases(draw, variant):
     return P, K, law, draw(st.integers(1, 25)), draw(st.integers(1, 3)), draw(st.integers(0, 2**32))
 
 
-def protocol_races(variant, P, K, law, updates, replicas, seed):
+def protocol_races(variant, P, K, law, updates, replicas, seed, max_staleness=None):
     """The protocol, run on the streams that the simulator uses: the history of every replica."""
     streams = CommonTimes(race_module.law_of_learners(law, P), P, seed_sequence(seed).spawn(replicas))
     engines = [VirtualClock(P, streams.reader(row)) for row in range(replicas)]
-    return [run(variant, P, K, engine, updates) for engine in engines]
+    return [run(variant, P, K, engine, updates, max_staleness=max_staleness) for engine in engines]
 
 
 def assert_equal_events(race, truth):
@@ -126,6 +126,71 @@ def test_race_equals_protocol_event_by_event(variant, data):
     assert_equal_shares(race, truth)
     bare = simulate(variant, P, K, law, updates, replicas, seed=seed, common=True, detail=False)
     assert bare.time.tolist() == race.time.tolist()
+
+
+@pytest.mark.parametrize("variant", ["K-async", "K-batch-async"])
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_a_race_that_ignores_stale_gradients_equals_protocol_event_by_event(variant, data):
+    P, K, law, updates, replicas, seed = data.draw(cases(variant))
+    limit = data.draw(st.integers(0, 6))
+    options = {"seed": seed, "common": True, "max_staleness": limit}
+    race = simulate(variant, P, K, law, updates, replicas, **options)
+    truth = protocol_races(variant, P, K, law, updates, replicas, seed, limit)
+    assert_equal_events(race, truth)
+    assert race.ignored.tolist() == [history.race().ignored[0].tolist() for history in truth]
+    assert_equal_jobs(race, truth)
+    assert_equal_shares(race, truth)
+    for r, history in enumerate(truth):
+        assert race.jobs(r).max_staleness == history.jobs.max_staleness == limit
+    bare = simulate(variant, P, K, law, updates, replicas, detail=False, **options)
+    assert bare.time.tolist() == race.time.tolist() and bare.ignored is None
+    fewer = data.draw(st.integers(1, updates))
+    begun = simulate(variant, P, K, law, fewer, replicas, **options)
+    assert race.first(fewer) == begun and race.first(fewer).jobs() == begun.jobs()
+
+
+@pytest.mark.parametrize("variant", ["K-async", "K-batch-async"])
+@pytest.mark.parametrize("law", [Exponential(), Empirical([1.0, 2.0])], ids=repr)
+def test_a_limit_that_nobody_reaches_changes_nothing(variant, law):
+    setting = {"P": 5, "K": 3, "delay": law, "updates": 30, "replicas": 4, "seed": 3, "common": True}
+    free, bound = simulate(variant, **setting), simulate(variant, max_staleness=30, **setting)
+    assert (bound.ignored == -1).all()
+    assert dataclasses.replace(bound, max_staleness=None, ignored=None) == free
+    assert bound.jobs().shares() == free.jobs().shares()
+
+
+@pytest.mark.parametrize("common", [False, True])
+def test_any_number_of_threads_ignores_the_same_gradients(common, monkeypatch):
+    monkeypatch.setattr(race_module, "BLOCK", 600)
+    setting = {"P": 5, "K": 3, "delay": Pareto(), "updates": 20, "replicas": 17, "common": common}
+    one, four = (simulate("K-async", max_staleness=1, threads=n, **setting) for n in (1, 4))
+    assert one == four and (one.ignored >= 0).any()
+
+
+def test_what_is_ignored_is_bounded_whatever_the_delays():
+    # Between them the learners move on by at most (P - 1) versions an update, and who is ignored by more
+    # than the limit: so at most (P - 1)/(limit + 1) are, on average over the updates so far.
+    for law in (Exponential(), Lomax(1.1), PerLearner(Lomax(1.1), factors=[1, 1, 1, 50, 50, 900])):
+        for K, limit in ((1, 0), (1, 5), (4, 0), (9, 2)):
+            race = simulate("K-batch-async", 6, K, law, 400, replicas=5, max_staleness=limit)
+            so_far = (race.ignored >= 0).sum(axis=2).cumsum(axis=1)
+            assert (so_far * (limit + 1) <= 5 * np.arange(1, 401)).all()
+            assert race.staleness.max() <= limit
+
+
+def test_a_race_until_a_time_may_ignore_gradients():
+    race = simulate("K-batch-async", 4, 2, Exponential(), until=20, replicas=3, max_staleness=0)
+    assert (race.time[:, -1] >= 20).all() and race.staleness.max() == 0
+    assert repr(race).startswith("Race(K-batch-async, P=4, K=2, max_staleness=0: 3 replicas of ")
+
+
+def test_time_per_update_when_late_work_is_ignored_is_the_exact_one():
+    # Two learners, K = 1, exponential: after an update one learner is current. Its push is next with
+    # probability 1/2; else the other is ignored first. So 3/2 pushes, of which two come in a unit of time.
+    race = simulate("K-batch-async", 2, 1, Exponential(), 4000, replicas=50, seed=1, max_staleness=0)
+    mean, error = race.time_per_update()
+    assert abs(mean - 0.75) < 4 * error  # false alarms: 1 in 10,000
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -14,8 +14,11 @@ from sgdrace import (
     Exponential,
     Pareto,
     PerLearner,
+    Quadratic,
     Race,
+    Training,
     simulate,
+    train,
 )
 from sgdrace._records import HEADER
 from sgdrace.delays import Scaled
@@ -218,3 +221,15 @@ def test_no_gradient_is_older_than_the_race():
             ValueError, match=r"staleness must be at most j in update j: no gradient is older"
         ):
             ask()
+
+
+def test_what_a_race_ignored_is_kept_by_files_cuts_and_trainings(tmp_path):
+    race = simulate("K-batch-async", 4, 2, Exponential(), 30, replicas=2, max_staleness=0)
+    race.save(tmp_path / "race.npz")
+    assert Race.load(tmp_path / "race.npz") == race != simulate("K-batch-async", 4, 2, Exponential(), 30, 2)
+    assert race.thin(3).ignored.shape == (2, 10, 4)
+    run = train(Quadratic(), race)
+    assert run.max_staleness == 0
+    assert repr(run).startswith("Training(K-batch-async, P=4, K=2, max_staleness=0: 2 replicas")
+    run.save(tmp_path / "run.npz")
+    assert Training.load(tmp_path / "run.npz") == run

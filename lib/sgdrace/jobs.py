@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgdrace._arguments import FloatArray, floats, real, shown, store
 from sgdrace._records import Record, read_only
-from sgdrace.variants import variant_P_K
+from sgdrace.variants import staleness_limit, variant_P_K
 
 # What becomes of a learner's time. All but idle are fates of mini-batches.
-FATES = ("used fresh", "used stale", "cancelled", "idle", "running")
+FATES = ("used fresh", "used stale", "cancelled", "ignored", "idle", "running")
 
 
 class Bars(NamedTuple):
@@ -45,6 +45,7 @@ class Jobs(Record):
     version: NDArray[np.int64]  # (jobs,) of the model that the gradient was computed with
     fate: NDArray[np.str_]  # (jobs,)
     updates: FloatArray  # (updates,)
+    max_staleness: int | None = None  # above which a gradient was ignored
 
     def __post_init__(self) -> None:
         variant, P, K = variant_P_K(self.variant, self.P, self.K)
@@ -60,7 +61,8 @@ class Jobs(Record):
         if unknown := set(np.unique(fate).tolist()) - set(FATES):
             raise ValueError(f"fate must be one of {', '.join(FATES)}; got {min(unknown)!r}.")
         arrays = {"learner": learner, "start": start, "end": end, "version": version, "fate": fate}
-        store(self, variant=variant, P=P, K=K, updates=read_only(updates))
+        limit = staleness_limit(variant, self.max_staleness)
+        store(self, variant=variant, P=P, K=K, updates=read_only(updates), max_staleness=limit)
         store(self, **{name: read_only(array) for name, array in arrays.items()})
 
     @classmethod
@@ -81,7 +83,8 @@ class Jobs(Record):
 
     def __repr__(self) -> str:
         size = f"{self.start.size} jobs, {self.updates.size} updates until {self.last:g}"
-        return f"Jobs({self.variant}, P={self.P}, K={self.K}: {size})"
+        limit = "" if self.max_staleness is None else f", max_staleness={self.max_staleness}"
+        return f"Jobs({self.variant}, P={self.P}, K={self.K}{limit}: {size})"
 
     @property
     def last(self) -> float:

@@ -206,9 +206,8 @@ class DropOlderThan:
     """η for a gradient of staleness at most `limit`, and 0 for an older one: it is ignored.
 
     A dropped gradient counts as zero in the mean over K: an update that drops half of them moves about half
-    as far, and with K = 1 it leaves the model as it is. Ringmaster ASGD ignores gradients in this way too;
-    there an ignored one makes no new version, but here the race, which never looks at weights, has counted
-    it as an update.
+    as far, and with K = 1 it leaves the model as it is. Ringmaster ASGD ignores gradients too, but there an
+    ignored one makes no new version: that is `simulate(..., max_staleness=limit)`, where the race ignores it.
 
     >>> DropOlderThan(eta=0.1, limit=4).steps(Update(9, np.array([[4, 5]])))
     array([[0.1, 0. ]])

@@ -8,7 +8,7 @@ who did what and when.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any, NamedTuple, Protocol
@@ -21,7 +21,7 @@ from sgdrace._times import CHUNK, CommonTimes
 from sgdrace.delays import Law, law_of_learners
 from sgdrace.jobs import Jobs
 from sgdrace.race import Race
-from sgdrace.variants import variant_P_K
+from sgdrace.variants import staleness_limit, variant_P_K
 
 NOTHING = (0, 0, None)  # what a learner runs that waits: number, version and model
 
@@ -84,8 +84,12 @@ def run(
     updates: int,
     w: Any = None,
     step: Callable[[Any, list[Push]], Any] = lambda w, pushes: w,
+    max_staleness: int | None = None,
 ) -> "History":
     """Run one variant of SGD: `step` turns w_j and K pushes into w_{j+1}.
+
+    In the async variants a gradient older than `max_staleness` updates is ignored, if there is such a limit:
+    its push arrives without it, so that its learner starts again with the current model.
 
     Four learners that always need one second, two mini-batches per update:
 
@@ -99,13 +103,14 @@ def run(
     0.75
     """
     variant, P, K = variant_P_K(variant, P, K)
+    limit = staleness_limit(variant, max_staleness)
     updates = count("updates", updates)
     jobs = K + P if variant.endswith("-sync") else K  # of an update, at most
     must_fit(f"{updates} updates of {K} pushes", 300 * updates * jobs)  # bytes, as Python keeps them
     for verb in ("start", "next", "now"):
         _callable(f"{verb} of engine", getattr(engine, verb, None))
     _callable("step", step)
-    engine = books = _Books(engine)
+    engine = books = _Books(engine, limit)
     sync = variant.endswith("-sync")
     batch = "batch" in variant
     for learner in range(P):
@@ -145,6 +150,8 @@ class History:
     updates: list[Update]
     w: Any  # after the last update
     log: list[_Job]  # in the order in which they were started
+    max_staleness: int | None = None
+    ignored: list[tuple[int, int, float]] = field(default_factory=list)  # update, learner and time of each
 
     def __repr__(self) -> str:
         last = self.updates[-1].time
@@ -159,7 +166,17 @@ class History:
         )
         staleness = (np.arange(time.size)[:, None] - version).astype(np.int32)
         who = learner.astype(np.int32)
-        return Race(self.variant, self.P, self.K, time, who, staleness, pushed, law=law)
+        ignored = None
+        if self.max_staleness is not None:
+            ignored = np.full((1, time.size, self.P), -1.0)
+            for update, late, t in self.ignored:
+                ignored[0, update, late] = t
+        return Race(
+            *(self.variant, self.P, self.K, time, who, staleness, pushed),
+            law=law,
+            max_staleness=self.max_staleness,
+            ignored=ignored,
+        )
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -177,18 +194,20 @@ class History:
             np.array([job.version for job in seen]),
             np.array([job.fate for job in seen]),
             np.array([update.time for update in self.updates]),
+            self.max_staleness,
         )
 
 
 class _Books:
-    """An engine that does what another one does, and writes it down."""
+    """An engine that does what another one does, ignores what is too stale, and writes it all down."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, max_staleness: int | None) -> None:
+        self.engine, self.max_staleness = engine, max_staleness
         self.log: list[_Job] = []
         self.running: dict[int, _Job] = {}  # by learner
         self.arrivals: list[tuple[Push, float]] = []  # since the last update
         self.updates: list[Update] = []
+        self.ignored: list[tuple[int, int, float]] = []
 
     def now(self) -> float:
         return real("now of engine", self.engine.now())
@@ -209,6 +228,10 @@ class _Books:
         if job is not None and push.gradient is not None and job.version == push.version:
             job.end, job.fate = now, "used fresh" if job.version == len(self.updates) else "used stale"
             del self.running[push.learner]
+            if self.max_staleness is not None and len(self.updates) - job.version > self.max_staleness:
+                job.fate = "ignored"
+                self.ignored.append((len(self.updates), push.learner, now))
+                return push._replace(gradient=None)  # as of one that died: its learner starts again
         return push
 
     def update(self, pushes: list[Push]) -> None:
@@ -219,7 +242,7 @@ class _Books:
         self.arrivals.clear()
 
     def history(self, variant: str, P: int, K: int, w: Any) -> History:
-        return History(variant, P, K, self.updates, w, self.log)
+        return History(variant, P, K, self.updates, w, self.log, self.max_staleness, self.ignored)
 
 
 class VirtualClock:

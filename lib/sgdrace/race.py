@@ -15,7 +15,7 @@ from threading import Event
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from sgdrace import order_statistics
@@ -47,7 +47,7 @@ from sgdrace._records import Record, read_only
 from sgdrace._times import CommonTimes, FreshTimes, Source
 from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
 from sgdrace.jobs import Jobs
-from sgdrace.variants import variant_P_K
+from sgdrace.variants import staleness_limit, variant_P_K
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
 FEW = 100  # pushes at a time below which a heap is faster than NumPy
@@ -65,6 +65,7 @@ class Utilization(Record):
     cancelled: FloatArray  # thrown away
     idle: FloatArray  # waiting for the update after a push
     running: FloatArray  # still at work at the end, nobody knows yet for what
+    ignored: FloatArray  # done, but too stale to be used
 
     @property
     def used(self) -> FloatArray:
@@ -95,6 +96,8 @@ class Race(Record):
     pushed: FloatArray | None = None  # (replicas, updates, K) when it arrived
     every: int = 1  # of so many updates one was kept, after `thin`
     law: Any = None  # of the delays that made it, if known
+    max_staleness: int | None = None  # above which a gradient was ignored
+    ignored: FloatArray | None = None  # (replicas, updates, P) when; -1 where none was
 
     def __post_init__(self) -> None:
         time = floats("time", self.time)
@@ -108,14 +111,17 @@ class Race(Record):
         K, most = _checked_K(self.variant, self.P, self.K, time.shape)
         variant, P, _ = variant_P_K(self.variant, self.P, most)
         store(self, variant=variant, P=P, K=K, time=read_only(time), every=count("every", self.every))
-        parts = {"learner": P - 1, "staleness": math.inf, "pushed": math.inf}
+        limit = staleness_limit(variant, self.max_staleness)
+        parts = {"learner": P - 1, "staleness": math.inf if limit is None else limit, "pushed": math.inf}
         shape = (*time.shape, most)
         store(self, **{name: _checked_part(self, name, shape, top) for name, top in parts.items()})
+        store(self, max_staleness=limit, ignored=_checked_ignored(self, (*time.shape, P)))
 
     def __repr__(self) -> str:
         replicas, updates = self.time.shape
         K = self.K if isinstance(self.K, int) else "varying"
-        return f"Race({self.variant}, P={self.P}, K={K}: {replicas} replicas of {updates} updates)"
+        limit = "" if self.max_staleness is None else f", max_staleness={self.max_staleness}"
+        return f"Race({self.variant}, P={self.P}, K={K}{limit}: {replicas} replicas of {updates} updates)"
 
     def first(self, updates: int) -> "Race":
         """The race up to and without this update."""
@@ -142,7 +148,8 @@ class Race(Record):
         return np.array([np.searchsorted(row, times, side="left") for row in self.time])
 
     def _select(self, updates: slice) -> "Race":
-        arrays = {name: getattr(self, name) for name in ("K", "time", "learner", "staleness", "pushed")}
+        names = ("K", "time", "learner", "staleness", "pushed", "ignored")
+        arrays = {name: getattr(self, name) for name in names}
         cut: dict[str, Any] = {name: a[:, updates] for name, a in arrays.items() if isinstance(a, np.ndarray)}
         return replace(self, **cut)
 
@@ -158,19 +165,23 @@ class Race(Record):
         time, who, ends = self.time[r], learner[r], pushed[r]
         J = len(time)
         update = np.arange(J)[:, None]
+        begun = None if self.ignored is None else _begun(self, slice(r, r + 1))
         used = _Pieces(
             who,
-            _starts(self, replica=r)[0],
+            (_starts(self, replica=r) if begun is None else begun.start)[0],
             ends,
             update - staleness[r],
             np.where(staleness[r] == 0, "used fresh", "used stale"),
             update * (K + 1) + np.arange(K),
         )
-        rest = (_cancelled if self.variant.endswith("-sync") else _running)(self, r)
+        if begun is not None:
+            rest = _ignored_and_running(self, r, begun)
+        else:
+            rest = (_cancelled if self.variant.endswith("-sync") else _running)(self, r)
         parts = [np.concatenate([np.ravel(one), other]) for one, other in zip(used, rest, strict=True)]
         order = np.lexsort((parts[-1], parts[0]))
         who, start, end, version, fate = (sealed(part[order]) for part in parts[:-1])
-        return Jobs(self.variant, self.P, K, who, start, end, version, fate, time)
+        return Jobs(self.variant, self.P, K, who, start, end, version, fate, time, self.max_staleness)
 
     def utilization(self) -> Utilization:
         """What became of the time of the learners.
@@ -181,7 +192,8 @@ class Race(Record):
         """
         _, _, staleness, pushed = self._every_push("utilization needs")
         end = self.time[:, -1]
-        worked = pushed - _starts(self)
+        begun = None if self.ignored is None else _begun(self)
+        worked = pushed - (_starts(self) if begun is None else begun.start)
         fresh = np.where(staleness == 0, worked, 0.0).sum(axis=(1, 2))
         stale = np.where(staleness == 0, 0.0, worked).sum(axis=(1, 2))
         # Whoever pushes waits for the update, except in a batch, where all but the last one go on.
@@ -190,9 +202,12 @@ class Race(Record):
         total = np.where(end > 0, self.P * end, 1.0)
         fresh = np.where(end > 0, fresh / total, 1.0)  # if no time has passed, none was lost
         stale, idle, nothing = stale / total, idle / total, np.zeros(len(end))
-        rest = np.maximum(1 - fresh - stale - idle, 0.0)
+        ignored = nothing
+        if begun is not None and self.ignored is not None:
+            ignored = np.where(self.ignored < 0, 0.0, self.ignored - begun.late).sum(axis=(1, 2)) / total
+        rest = np.maximum(1 - fresh - stale - idle - ignored, 0.0)
         cancelled, running = (rest, nothing) if self.variant.endswith("-sync") else (nothing, rest)
-        return Utilization(fresh, stale, cancelled, idle, running)
+        return Utilization(fresh, stale, cancelled, idle, running, ignored)
 
     def time_per_update(self, burn_in: int | None = None) -> Estimate:
         """The mean time from one update to the next in the long run, with its standard error.
@@ -271,6 +286,7 @@ def simulate(
     progress: bool = False,
     *,
     until: float | None = None,
+    max_staleness: int | None = None,
 ) -> Race:
     """Simulate the timing of distributed SGD with P learners and K mini-batches per update.
 
@@ -285,6 +301,9 @@ def simulate(
     whatever `replicas` is.) A race `until` a time always has them, since it must be able to go on: it is the
     beginning of every longer one.
 
+    With `max_staleness` the async variants ignore older gradients, as Ringmaster ASGD and Rennala SGD do:
+    these count for no update, and their learners begin again with the current model. `ignored` tells when.
+
     With `detail=False` only the times are computed, often much faster, because fewer random numbers decide
     them: the K-th of P needs two draws instead of P. So the same seed then gives another race of the same
     law, unless `common=True`, which gives the same times with and without detail.
@@ -295,6 +314,7 @@ def simulate(
     Race(K-async, P=8, K=2: 1 replicas of 234 updates)
     """
     variant, P, K = variant_P_K(variant, P, K)
+    limit = staleness_limit(variant, max_staleness)
     law = law_of_learners(delay, P)
     if (updates is None) == (until is None):
         raise ValueError("simulate needs either updates or until: how many updates, or until when.")
@@ -302,13 +322,13 @@ def simulate(
     shows = flag("progress", progress)
 
     def race_of(J: int, common: bool) -> Race:
-        plan = _Plan(P, K, J, law, bool(detail), common)
-        time, learner, staleness, pushed = _simulated(variant, plan, R, root, workers, shows)
-        for part in (time, learner, staleness, pushed):
+        plan = _Plan(P, K, J, law, bool(detail), common, limit)
+        time, learner, staleness, pushed, ignored = _simulated(variant, plan, R, root, workers, shows)
+        for part in (time, learner, staleness, pushed, ignored):
             sealed(part)
         if not np.isfinite(time[:, -1]).all():
             raise ValueError(f"the times of {delay!r} are too large: their sum is no longer a finite number.")
-        return Race(variant, P, K, time, learner, staleness, pushed, law=delay)
+        return Race(variant, P, K, time, learner, staleness, pushed, 1, delay, limit, ignored)
 
     if until is None:
         return race_of(count("updates", updates), bool(common))
@@ -370,10 +390,19 @@ class _Plan(NamedTuple):
     law: DelayLaw | PerLearner
     detail: bool
     common: bool
+    limit: int | None  # of staleness
 
 
-# time (rows, J); learner, staleness, pushed (rows, J, K) or None
-_Block = tuple[FloatArray, IntArray | None, IntArray | None, FloatArray | None]
+class _Block(NamedTuple):
+    """What a kernel has made: all replicas of a block, or some of their updates."""
+
+    time: FloatArray  # (rows, J)
+    learner: IntArray | None = None  # (rows, J, K)
+    staleness: IntArray | None = None  # (rows, J, K)
+    pushed: FloatArray | None = None  # (rows, J, K)
+    ignored: FloatArray | None = None  # (rows, J, P)
+
+
 _Tick = Callable[[int], object]  # called with the number of updates just simulated
 _Kernel = Callable[[_Plan, int, Source, _Tick], _Block]
 
@@ -399,10 +428,11 @@ def _in_threads(block: Callable[[int], _Block], number: int, threads: int, stopp
 def _check_memory(variant: str, plan: _Plan, replicas: int, rows: int) -> None:
     """Refuse a race that no machine could hold: its record, and what its learners need on the way."""
     P, K, J = plan.P, plan.K, plan.J
-    record = replicas * J * (1 + 2 * K * plan.detail)
+    limited = plan.limit is not None
+    record = replicas * J * (1 + (2 * K + P * limited) * plan.detail)
     on_the_way = 4 * P + 2 * K  # finish times, who comes first, fresh draws
     if plan.common:  # streams are kept to the end
-        on_the_way += P * J if variant.endswith("-sync") else K * J
+        on_the_way += P * J if variant.endswith("-sync") else (K + P * limited) * J
     must_fit(
         f"{replicas} replicas of {J} updates by {P} learners",
         8 * (record + rows * on_the_way),
@@ -415,7 +445,8 @@ def _stacked(blocks: list[_Block], axis: int) -> _Block:
     if len(blocks) == 1:
         return blocks[0]
     columns = zip(*blocks, strict=True)
-    return cast(_Block, tuple(None if c[0] is None else np.concatenate(c, axis) for c in columns))
+    parts: Any = (None if c[0] is None else np.concatenate(c, axis) for c in columns)
+    return _Block(*parts)
 
 
 def _kernel_of(variant: str, plan: _Plan) -> tuple[_Kernel, int]:
@@ -424,6 +455,9 @@ def _kernel_of(variant: str, plan: _Plan) -> tuple[_Kernel, int]:
     The block size follows from these numbers alone, so the random streams do not depend on the machine.
     """
     P, K, J = plan.P, plan.K, plan.J
+    if plan.limit is not None:
+        waits = "batch" not in variant
+        return partial(_async_with_limit, plan.limit, waits), P + (K + P) * J if plan.common else P
     gaps = None if plan.detail or plan.common else _gaps_of(variant, plan)
     if gaps is not None:
         return partial(_independent_gaps, gaps), J
@@ -460,7 +494,7 @@ def _independent_gaps(gaps: _Gaps, plan: _Plan, rows: int, source: Source, tick:
         piece = time[:, a : a + step]
         piece[:] = gaps(source.rng, piece.shape)
         tick(piece.size)
-    return np.cumsum(time, axis=1, out=time), None, None, None
+    return _Block(np.cumsum(time, axis=1, out=time))
 
 
 # When the K pushes of a round happen, the last one in the last column, and who pushed, if asked.
@@ -495,8 +529,8 @@ def _sync_rounds(round_: _Round, plan: _Plan, rows: int, source: Source, tick: _
         time = pushed[:, :, -1].cumsum(axis=1)
         pushed[:, 1:] += time[:, :-1, None]
     if learner is None:
-        return time, None, None, None
-    return time, learner, np.zeros(learner.shape, np.int32), pushed
+        return _Block(time)
+    return _Block(time, learner, np.zeros(learner.shape, np.int32), pushed)
 
 
 def _round(plan: _Plan, begin: FloatArray, source: Source) -> tuple[FloatArray, Learners | None]:
@@ -541,7 +575,7 @@ def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
             time[:, j] = finish[:, K - 1]
             finish[:, :K] = source.times(finish[:, :K])[..., 0] + time[:, j, None]
             tick(rows)
-        return time, None, None, None
+        return _Block(time)
     row = np.arange(rows)[:, None]
     version = np.zeros((rows, P), np.int32)  # of the model that each learner works from
     learner = np.empty((rows, J, K if plan.detail else 0), np.int32)  # without detail nothing is kept
@@ -556,7 +590,7 @@ def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
         finish[row, who] = time[:, j, None] + source.times(who)[..., 0]
         source.start(who)
         tick(rows)
-    return (time, learner, staleness, pushed) if plan.detail else (time, None, None, None)
+    return _Block(time, learner, staleness, pushed) if plan.detail else _Block(time)
 
 
 def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick) -> _Block:
@@ -581,8 +615,45 @@ def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick) -> _Block
     times = np.array(pushed).reshape(shape)
     time = times[:, :, -1].copy()
     if not plan.detail:
-        return time, None, None, None
-    return time, np.array(who).reshape(shape), np.array(staleness).reshape(shape), times
+        return _Block(time)
+    return _Block(time, np.array(who).reshape(shape), np.array(staleness).reshape(shape), times)
+
+
+def _async_with_limit(limit: int, waits: bool, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+    """Async variants that ignore gradients of a larger staleness: the next push of every replica, in turns.
+
+    Replicas ignore different pushes, so each is at its own update. Those that have made all are left behind.
+    """
+    P, K, J = plan.P, plan.K, plan.J
+    finish = _finish(np.zeros((rows, P)), source)
+    version, idle = np.zeros((rows, P), np.int32), np.zeros((rows, P), bool)
+    time, ignored = np.empty((rows, J)), np.full((rows, J, P if plan.detail else 0), -1.0)
+    learner = np.empty((rows, J, K if plan.detail else 0), np.int32)  # without detail nothing is kept
+    staleness, pushed = np.empty_like(learner), np.empty(learner.shape)
+    update, number = np.zeros(rows, np.intp), np.zeros(rows, np.intp)  # j, and how many pushes it has so far
+    row = np.arange(rows)
+    while row.size:
+        who = finish[row].argmin(axis=1)
+        now, j, k = finish[row, who], update[row], number[row]
+        stale = j - version[row, who]
+        used = stale <= limit
+        if plan.detail:
+            ignored[row[~used], j[~used], who[~used]] = now[~used]
+            at = row[used], j[used], k[used]
+            learner[at], staleness[at], pushed[at] = who[used], stale[used], now[used]
+        done = used & (k == K - 1)
+        time[row[done], j[done]] = now[done]
+        update[row], number[row] = j + done, np.where(done, 0, k + used)
+        if waits:
+            finish[row, who], idle[row, who] = np.inf, used
+        starts = done[:, None] & idle[row]
+        starts[np.arange(row.size), who] = done | ~used | (not waits)
+        n, again = np.nonzero(starts)
+        finish[row[n], again] = now[n] + source.begin(row[n], again)
+        version[row[n], again], idle[row[n], again] = update[row[n]], False
+        tick(int(done.sum()))
+        row = row[update[row] < J]
+    return _Block(time, learner, staleness, pushed, ignored) if plan.detail else _Block(time)
 
 
 def _batch_async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
@@ -593,7 +664,7 @@ def _batch_async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
         pushed = first_completion_times(finish, J * K, source)
         pushed.sort(axis=1)
         tick(rows * J)
-        return pushed[:, K - 1 :: K].copy(), None, None, None
+        return _Block(pushed[:, K - 1 :: K].copy())
     version = np.zeros((rows, P), np.int32)
     blocks: list[_Block] = []
     step = max(1, LONG // K)
@@ -607,9 +678,10 @@ def _batch_async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
         time = pushed[:, K - 1 :: K].copy()
         if plan.detail:
             staleness = _batch_staleness(learner, K, j, version).reshape(shape)
-            blocks.append((time, learner.reshape(shape).astype(np.int32), staleness, pushed.reshape(shape)))
+            who = learner.reshape(shape).astype(np.int32)
+            blocks.append(_Block(time, who, staleness, pushed.reshape(shape)))
         else:
-            blocks.append((time, None, None, None))
+            blocks.append(_Block(time))
         tick(time.size)
     return _stacked(blocks, axis=1)
 
@@ -659,6 +731,55 @@ def _checked_part(race: Race, name: str, shape: tuple[int, ...], top: float) -> 
     if not bottom <= low <= high <= top or high == math.inf:
         raise ValueError(f"{name} must be between {bottom} and {top:g}; got {low:g} to {high:g}.")
     return read_only(array)
+
+
+def _checked_ignored(race: Race, shape: tuple[int, ...]) -> Any:
+    """When gradients were ignored, which a race with a limit of staleness tells if it tells of pushes."""
+    if race.ignored is None and (race.max_staleness is None or race.pushed is None):
+        return None
+    given = np.asarray(race.ignored)
+    fits = given.dtype.kind == "f" and given.shape == shape and bool((given < math.inf).all())
+    if race.max_staleness is None or not fits:
+        raise ValueError(
+            f"ignored must be times of shape {shape}, one for each learner, of a race with max_staleness; "
+            f"got {shown(race.ignored)}."
+        )
+    return read_only(given)
+
+
+class _Begun(NamedTuple):
+    """When mini-batches were started in a race that ignores some of them."""
+
+    start: FloatArray  # (rows, J, K) those that were used
+    late: FloatArray  # (rows, J, P) those that were ignored, where there are such
+    late_version: NDArray[np.int64]  # (rows, J, P)
+    last: FloatArray  # (rows, P) the last of every learner
+    version: NDArray[np.int64]  # (rows, P)
+
+
+def _begun(race: Race, some: slice = slice(None)) -> _Begun:
+    """Follow every learner from push to push.
+
+    In one update it is ignored at most once, and before it is used: then it has pulled the current version,
+    and what it pushes next is fresh or belongs to a later update.
+    """
+    time, ignored = race.time[some], cast(FloatArray, race.ignored)[some]
+    learner, pushed = cast(IntArray, race.learner)[some], cast(FloatArray, race.pushed)[some]
+    R, J, K = learner.shape
+    row, waits = np.arange(R), "batch" not in race.variant
+    last, version = np.zeros((R, race.P)), np.zeros((R, race.P), np.int64)
+    start, late = np.empty((R, J, K)), np.empty(ignored.shape)
+    late_version = np.empty(ignored.shape, np.int64)
+    for j in range(J):
+        late[:, j], late_version[:, j] = last, version
+        dropped = ignored[:, j] >= 0
+        last, version = np.where(dropped, ignored[:, j], last), np.where(dropped, j, version)
+        for k in range(K):
+            who, completes = learner[:, j, k], waits or k == K - 1
+            start[:, j, k] = last[row, who]
+            last[row, who] = time[:, j] if completes else pushed[:, j, k]
+            version[row, who] = j + completes
+    return _Begun(start, late, late_version, last, version)
 
 
 def _starts(race: Race, replica: int | None = None) -> FloatArray:
@@ -727,3 +848,19 @@ def _running(race: Race, r: int) -> _Pieces:
     who = np.flatnonzero(since < time[-1])
     end, fate = np.full(who.size, time[-1]), np.full(who.size, "running")
     return _Pieces(who, since[who], end, version[who], fate, np.full(who.size, J * (K + 1)))
+
+
+def _ignored_and_running(race: Race, r: int, begun: _Begun) -> _Pieces:
+    """Async with a limit: what was too stale, and what is still at work."""
+    end, ignored = race.time[r, -1], cast(FloatArray, race.ignored)[r]
+    J, K = ignored.shape[0], cast(int, race.K)
+    j, late = np.nonzero(ignored >= 0)
+    still = np.flatnonzero(begun.last[0] < end)
+    return _Pieces(
+        np.append(late, still),
+        np.append(begun.late[0, j, late], begun.last[0, still]),
+        np.append(ignored[j, late], np.full(still.size, end)),
+        np.append(begun.late_version[0, j, late], begun.version[0, still]),
+        np.repeat(["ignored", "running"], [j.size, still.size]),
+        np.append(j * (K + 1) - 0.5, np.full(still.size, J * (K + 1.0))),  # before what is used in update j
+    )

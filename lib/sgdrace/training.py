@@ -38,7 +38,7 @@ from sgdrace.learning_rates import (
 )
 from sgdrace.problems import Problem, Workspace, as_problem
 from sgdrace.race import Race
-from sgdrace.variants import variant_P_K
+from sgdrace.variants import staleness_limit, variant_P_K
 
 # A replica has diverged when ||w|| exceeds this many times max(1, ||w_0||), or its loss is not finite.
 DIVERGED = 1e12
@@ -101,6 +101,7 @@ class Training(Record):
     gradient_gap_square: FloatArray | None = (
         None  # (replicas, records - 1) mean over K of ||∇F(w_j)-∇F(w_τ)||²
     )
+    max_staleness: int | None = None  # above which the race ignored a gradient
 
     def __post_init__(self) -> None:
         if self.problem is not None:
@@ -138,6 +139,7 @@ class Training(Record):
         variant, P, _ = variant_P_K(self.variant, self.P, smallest)
         _, _, largest = variant_P_K(variant, P, largest)
         store(self, variant=variant, P=P, K=K if isinstance(K, np.ndarray) else largest)
+        store(self, max_staleness=staleness_limit(variant, self.max_staleness))
 
     def __repr__(self) -> str:
         lost = int((self.diverged >= 0).sum())
@@ -148,7 +150,8 @@ class Training(Record):
         if lost:
             words.append(f"{lost} diverged")
         K = self.K if isinstance(self.K, int) else "varying"
-        return f"Training({self.variant}, P={self.P}, K={K}: {', '.join(words)})"
+        limit = "" if self.max_staleness is None else f", max_staleness={self.max_staleness}"
+        return f"Training({self.variant}, P={self.P}, K={K}{limit}: {', '.join(words)})"
 
     @property
     def end(self) -> float:
@@ -287,7 +290,7 @@ def train(
             records.add(race.time[:, j - 1] if j else np.zeros(replicas), staleness)
         replay.update(staleness)
     records.add(race.time[:, -1])
-    return records.training(race.variant, race.P, race.K, race.law)
+    return records.training(race.variant, race.P, race.K, race.law, race.max_staleness)
 
 
 def train_each(
@@ -550,7 +553,9 @@ class Records:
         gradients = GRADIENTS * 8 * replicas * K * d
         return max(0, int((_memory.LARGEST - gradients) / max(1.0, bytes_each)))
 
-    def training(self, variant: str, P: int, K: int | NDArray[Any], law: Any) -> Training:
+    def training(
+        self, variant: str, P: int, K: int | NDArray[Any], law: Any, max_staleness: int | None = None
+    ) -> Training:
         """The finished run of a race with these facts."""
         replay = self.replay
         return Training(
@@ -569,6 +574,7 @@ class Records:
             distance_square=_stacked(replay.distances) if replay.distances else None,
             gradient_square=_stacked(self.square) if self.square else None,
             gradient_gap_square=_stacked(self.gap) if self.gap else None,
+            max_staleness=max_staleness,
         )
 
 

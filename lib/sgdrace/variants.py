@@ -5,7 +5,7 @@ Knows who waits for whom in words only; `protocol` runs them.
 
 from typing import Any
 
-from sgdrace._arguments import exact_count, one_of
+from sgdrace._arguments import exact_count, one_of, shown
 
 VARIANTS = ("K-sync", "K-batch-sync", "K-async", "K-batch-async")
 
@@ -22,3 +22,19 @@ def variant_P_K(variant: Any, P: Any, K: Any) -> tuple[str, int, int]:
             f"{variant} waits for K different learners, so K must be between 1 and P = {P}; got {K}."
         )
     return variant, P, K
+
+
+def staleness_limit(variant: str, max_staleness: Any) -> int | None:
+    """The largest staleness that a variant uses, if it has such a limit; older gradients are ignored.
+
+    >>> staleness_limit("K-batch-async", 3)
+    3
+    """
+    if max_staleness is None:
+        return None
+    if variant.endswith("-sync"):
+        raise ValueError(
+            f"{variant} cancels late work, so max_staleness is for K-async and K-batch-async alone; got "
+            f"{shown(max_staleness)}."
+        )
+    return exact_count("max_staleness", max_staleness, minimum=0)

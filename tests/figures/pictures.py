@@ -71,6 +71,10 @@ def timeline_of(variants, P=8, K=4, updates=12, until=None):
     return timeline([race_of(v, P, K, updates) for v in variants], until)
 
 
+def limited(P=8, K=4, max_staleness=0):
+    return simulate("K-batch-async", P, K, Exponential(), 12, common=True, max_staleness=max_staleness)
+
+
 def random_paces(P):
     return own_pace(np.random.default_rng(P).exponential(size=(9, P)))
 
@@ -225,6 +229,8 @@ def cases():
         yield partial(random_paces, P)
     yield partial(rounds, np.ones((4, 8)), 2.5)
     yield partial(timeline_of, VARIANTS, until=3.0)
+    yield lambda: timeline(limited())
+    yield lambda: timeline([race_of("K-batch-sync"), limited(), limited(64, 64, 1000)], until=1.0)
     for law in LAWS:
         yield partial(law_card, law)
     for moment in ({"t": 0.01}, {"t": 1.0}, {"share": 0.5}, {"share": 1.0}):

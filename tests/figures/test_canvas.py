@@ -20,8 +20,9 @@ def test_every_variant_has_a_color_and_only_the_asynchronous_ones_are_dashed():
 
 def test_every_kind_of_work_has_its_look_and_what_helped_more_is_thicker():
     assert tuple(WORK) == FATES
-    used, stale, cancelled = (WORK[kind].share for kind in FATES[:3])
-    assert used > stale > cancelled
+    used, stale, cancelled, ignored = (WORK[kind].share for kind in FATES[:4])
+    assert used > stale > cancelled == ignored
+    assert WORK["cancelled"].dash is None and WORK["ignored"].dash, "told apart without colors too"
 
 
 @pytest.mark.parametrize("low", [0.0, -3.0, 7.3])

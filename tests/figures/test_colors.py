@@ -25,7 +25,7 @@ THEMES = {
 
 def test_colors_are_written_in_one_place():
     sources = [path for folder in ("lib", "book", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
-    assert len(sources) > 40 and len(OURS) == 7
+    assert len(sources) > 40 and len(OURS) == 8
     pattern = re.compile("|".join(OURS), re.IGNORECASE)
     written = {path.name for path in sources if pattern.search(path.read_text(encoding="utf-8"))}
     assert written == {"colors.py"}
@@ -151,6 +151,16 @@ def test_a_curve_looks_like_a_variant_or_like_a_law():
         Curve("a", [1], [1], variant="K-sync", law=Exponential())
     with pytest.raises(TypeError, match="law must be a law of mini-batch times"):
         Curve("a", [1], [1], law="exponential")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_ignored_work_looks_like_no_other(theme, sight):
+    ignored = colors.WORK["ignored"].color
+    assert contrast(ignored, THEMES[theme][0]) >= 3
+    for fate, shade in colors.WORK.items():
+        if fate != "ignored":
+            assert difference(ignored, as_seen(shade.color, theme), sight) >= 20, fate
 
 
 @pytest.mark.parametrize(("theme", "least"), [("light", 2.0), ("dark", 2.5), ("JupyterLab", 2.5)])

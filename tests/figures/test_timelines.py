@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sgdrace import VARIANTS
-from sgdrace.figures import own_pace, rounds, timeline
+from sgdrace.figures import WORK, own_pace, rounds, timeline
 from sgdrace.jobs import Jobs
-from tests.figures.pictures import colors_of, drawn, race_of, words_of
+from tests.figures.pictures import colors_of, drawn, limited, race_of, words_of
 
 USED, STALE, CANCELLED = "#009e73", "#cc79a7", "#8a8a8a"
 KEY = 1  # paths of each color that belong to the key
@@ -183,3 +183,15 @@ def test_one_learner_alone_is_told_as_such():
 def test_own_paces_end_where_the_first_learner_has_no_more_times():
     with pytest.raises(ValueError, match=r"until must be at most 2, where the race ends; got 3\."):
         own_pace([[1.0, 2.0], [1.0, 2.0]], until=3.0)
+
+
+def test_what_is_ignored_is_named_only_where_something_can_be():
+    race = limited()
+    svg, text = drawn(timeline(race)), timeline(race).text
+    assert text.startswith("K-batch-async, P = 8, K = 4, staleness at most 0, until time ")
+    assert "was ignored" in text and "K-batch-async, K = 4, s ≤ 0" in svg and ">ignored " in svg
+    assert WORK["ignored"].color.lower() in colors_of(svg)
+    free = drawn(timeline(race_of("K-batch-async")))
+    assert "ignored" not in free and "s ≤" not in free
+    both = drawn(timeline([race_of("K-batch-sync"), race]))
+    assert ">ignored<" in both and ">cancelled<" in both

@@ -400,6 +400,8 @@ SYMBOLS = {
     "w": r"(?<![A-Za-z\\])w_",
     "J": r"(?<![A-Za-z_\\])J(?![A-Za-z'])",
     "tau": r"\\tau\b",
+    "smax": r"s_\{\\max\}",
+    "I": r"(?<![A-Za-z\\])I_J",
     "held": r"(?<![A-Za-z\\])V_i",
     "u": r"(?<![A-Za-z\\])u_[i1]",
     "v": r"(?<![A-Za-z\\])v_j",

@@ -46,6 +46,7 @@ WORK = {
     "used fresh": Shade("#009E73", 1.0, 0.86),
     "used stale": Shade("#CC79A7", 1.0, 0.58),
     "cancelled": Shade("#8A8A8A", 1.0, 0.26),
+    "ignored": Shade("#B15928", 1.0, 0.26, (5, 1.5)),
     "idle": Shade(INK, 0.36, 0.86),  # seen in the dark, and words on it can still be read
     "running": Shade(INK, 0.55, 0.4, (2, 2)),
 }

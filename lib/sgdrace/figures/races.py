@@ -30,8 +30,8 @@ from sgdrace.figures.colors import VARIANT
 from sgdrace.figures.labels import text_width
 from sgdrace.figures.lines import value_range
 from sgdrace.figures.picture import Picture
-from sgdrace.figures.timelines import FOOT, HEAD, MARGIN, blocks, heading, jobs_of, stacked
-from sgdrace.jobs import FATES, Jobs
+from sgdrace.figures.timelines import FOOT, HEAD, MARGIN, blocks, fates_of, heading, jobs_of, stacked
+from sgdrace.jobs import Jobs
 from sgdrace.race import Race
 
 STEP = 4.0  # units: finer steps of a loss no eye can see
@@ -119,7 +119,7 @@ def _timelines(
         heading(paper, jobs, time, top, plural(int((jobs.updates <= t).sum()), "update"))
     blocks(paper, races, tops, time, pitch, t)
     Plot(paper, time, Scale(0, 1, rows, 0)).x_axis(rows_of_time(unit))
-    paper.key(paper.height - 8 - LINE, [(fate, fate) for fate in FATES], (8, 132, 256))
+    paper.key(paper.height - 8 - LINE, [(fate, fate) for fate in fates_of(races)], (8, 132, 256))
     return paper
 
 

@@ -37,6 +37,7 @@ _WORDS = {
     "used fresh": "was used fresh",
     "used stale": "was used stale",
     "cancelled": "was cancelled",
+    "ignored": "was ignored",
     "idle": "was idle",
     "running": "is still running",
 }
@@ -74,9 +75,10 @@ def timeline(
 
 def _describe(jobs: Jobs, end: float, unit: str) -> str:
     shares = jobs.shares(end)
+    limit = "" if jobs.max_staleness is None else f", staleness at most {jobs.max_staleness}"
     parts = [f"{percent(shares[fate])} {words}" for fate, words in _WORDS.items() if shares[fate] >= 0.005]
     return (
-        f"{jobs.variant}, P = {jobs.P}, K = {jobs.K}, until time {number(end)} {unit}: "
+        f"{jobs.variant}, P = {jobs.P}, K = {jobs.K}{limit}, until time {number(end)} {unit}: "
         f"{plural(int((jobs.updates <= end).sum()), 'update')}; of the learners' time, {', '.join(parts)}."
     )
 
@@ -234,7 +236,8 @@ def heading(paper: Paper, jobs: Jobs, time: Scale, top: float, words: str) -> No
     """The variant's line and name above its rows, and words at the right."""
     y = top - 8
     paper.line([time.start, time.start + 20], [y - 4, y - 4], VARIANT[jobs.variant], 3.0)
-    paper.write(time.start + 26, y, f"{jobs.variant}, K = {jobs.K}", bold=True)
+    limit = "" if jobs.max_staleness is None else f", s ≤ {jobs.max_staleness}"
+    paper.write(time.start + 26, y, f"{jobs.variant}, K = {jobs.K}{limit}", bold=True)
     paper.write(time.stop, y, words, SMALL, "right")
 
 
@@ -251,13 +254,19 @@ def number_rows(paper: Paper, P: int, top: float, pitch: float) -> None:
 
 def _key(paper: Paper, races: Sequence[Jobs], end: float) -> None:
     """What the bars mean, and for one race what share of the time each took."""
-    names = {fate: fate for fate in FATES}
+    names = {fate: fate for fate in fates_of(races)}
     if all(jobs.variant.endswith("-sync") for jobs in races):
         del names["used stale"]  # nothing ever is
     if len(races) == 1:
         shares = races[0].shares(end)
         names = {fate: f"{name} {percent(shares[fate])}" for fate, name in names.items()}
     paper.key(paper.height - 8 - LINE, [*names.items()], (8, 132, 256))
+
+
+def fates_of(races: Sequence[Jobs]) -> list[str]:
+    """What can become of work in these races: it is ignored only where there is a limit of staleness."""
+    limited = any(jobs.max_staleness is not None for jobs in races)
+    return [fate for fate in FATES if limited or fate != "ignored"]
 
 
 def jobs_of(race: Race | Jobs) -> Jobs:
