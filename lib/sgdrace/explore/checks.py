@@ -151,7 +151,7 @@ def _estimated(claim: _Claim, columns: Columns, pairs: list[tuple[Any, Any]], al
         }[claim.relation]
         apart.append(score)
         limits.append(limit)
-        if _value(left):
+        if _value(left) and (_value(right) or claim.relation != "="):  # of 0 no error is a share
             doubts.append(error / abs(_value(left)))
         if not holds or not math.isfinite(difference) or not math.isfinite(error):
             broken.append(
