@@ -109,6 +109,10 @@ class TestWords:
         assert "one check in 10,000 would exceed that" in html
         assert "0.5 % of its value" in html
 
+    def test_an_error_is_no_share_of_a_value_that_should_be_zero(self):
+        raced = estimates([0.01, 2.0], 0.02)
+        assert "is 1 % of its value" in check("x", "raced = formula", formula=[0.0, 2.0], raced=raced).html
+
     def test_a_difference_beyond_noise_says_how_far(self):
         raced = estimates([1.0, 2.0], 0.01)
         assert (

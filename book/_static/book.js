@@ -25,6 +25,13 @@ if (window.MathJax?.startup) {
   MathJax.Hub = { Queue: ([, , element]) => MathJax.typesetNext(element) };
 }
 
+// A name in code that is too long for its column breaks after a dot or an underscore, if it can.
+addEventListener("DOMContentLoaded", () => {
+  for (const name of document.querySelectorAll("table.notation code .pre")) {
+    name.innerHTML = name.innerHTML.replace(/[._](?=.)/g, "$&<wbr>");
+  }
+});
+
 // Paper cannot be unfolded: hints print open. Code prints as it was left: most of it only draws.
 addEventListener("beforeprint", () => {
   for (const fold of document.querySelectorAll("article details:not(.hide, [open])")) {

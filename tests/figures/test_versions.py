@@ -68,7 +68,7 @@ def test_a_tail_that_rounds_to_nothing_is_not_called_nothing():
     assert "under 0.1 % beyond the axis" in drawn(stalenesses([0] * 9_999 + [50], until=8))
 
 
-def test_stalenesses_of_a_variant_are_named_in_its_color():
+def test_stalenesses_of_a_variant_are_named_beside_its_line():
     svg = drawn(stalenesses([0, 1], until=2, variant="K-async"))
     assert ">K-async<" in svg and VARIANT["K-async"].color.lower() in svg.lower()
     assert stalenesses([0, 1], until=2, variant="K-async").text.startswith("K-async: staleness of 2")

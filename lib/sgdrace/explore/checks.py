@@ -121,7 +121,7 @@ def _estimated(claim: _Claim, columns: Columns, pairs: list[tuple[Any, Any]], al
     broken, doubts = [], []
     seen = [compare(left, claim.relation, right, alarms) for left, right in pairs]
     for row, ((left, right), one) in enumerate(zip(pairs, seen, strict=True)):
-        if value_of(left):
+        if value_of(left) and (value_of(right) or claim.relation != "="):  # of 0 no error is a share
             doubts.append(one.error / abs(value_of(left)))
         if not one.holds:
             broken.append(

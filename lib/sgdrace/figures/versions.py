@@ -103,7 +103,7 @@ def stalenesses(
     """How often each staleness occurred, up to `until`, with the mean marked.
 
     Where there are many, neighbors share a bar, which then shows the mean of their shares. Dots are the
-    shares `expected` of staleness 0, 1, 2 and so on. A `variant` is named on top, in its color. `ylim`, the
+    shares `expected` of staleness 0, 1, 2 and so on. A `variant` is named on top, by its line. `ylim`, the
     ends of the axis of shares, makes the bars of several pictures comparable; higher ones are cut off there.
 
     >>> stalenesses([0, 3, 1, 0, 2, 1], until=8).text
@@ -123,8 +123,8 @@ def stalenesses(
     area = plot(176 + LINE * lines, across, heights, top=22 + LINE * lines, whole_x=True)
     y = 13.0
     if variant is not None:
-        color = VARIANT[one_of("variant", variant, VARIANTS)].color
-        area.paper.write(8, y, variant, bold=True, color=color)
+        area.paper.line([8, 28], [y - 4, y - 4], VARIANT[one_of("variant", variant, VARIANTS)], 3.0)
+        area.paper.write(34, y, variant, bold=True)
         y += LINE
     area.paper.write(8, y, f"mean {s.mean():.2f}, standard deviation {s.std():.2f}", bold=True)
     area.paper.write(8, y + 16, f"fresh {100 * np.mean(s == 0):.1f} %, stalest {s.max():,}", SMALL)
