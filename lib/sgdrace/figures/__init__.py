@@ -30,6 +30,7 @@ from sgdrace.figures.lines import (
     Curve,
     curves,
 )
+from sgdrace.figures.patience import patience
 from sgdrace.figures.races import Runner, race
 from sgdrace.figures.slopes import slopes
 from sgdrace.figures.svg import (
@@ -61,6 +62,7 @@ __all__ = [
     "law_card",
     "means",
     "own_pace",
+    "patience",
     "pulls",
     "race",
     "rounds",
