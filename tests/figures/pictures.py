@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 from matplotlib.textpath import TextPath
 
-from sgdrace import VARIANTS, Constant, Exponential, Pareto, simulate, train
+from sgdrace import VARIANTS, Constant, Exponential, Pareto, QuadraticRule, simulate, train, train_adaptively
 from sgdrace.estimates import Estimate
 from sgdrace.figures import (
     Curve,
@@ -24,6 +24,7 @@ from sgdrace.figures import (
     law_card,
     means,
     own_pace,
+    patience,
     pulls,
     race,
     rounds,
@@ -216,6 +217,19 @@ def extreme_evidence():
     return evidence(Row(CLAIMS[0], tuple(many)))
 
 
+@cache
+def patient_run(P):
+    rule = QuadraticRule(1, P)
+    hill = Quadratic([1.0] * 3, sigma2=0.5, start=3.0)
+    return train_adaptively(hill, "K-sync", P, Exponential(), rule, 0.1, until=30.0, seed=1)
+
+
+def patience_at(P, t):
+    hill = Quadratic([1.0] * 3, sigma2=0.5, start=3.0)
+    fixed = train(hill, race_of("K-sync", 8, 8, 12), 0.1, seed=1, every=1)
+    return patience(patient_run(P), t, {"K = 8": fixed} if P == 8 else None, until=20.0)
+
+
 def cases():
     """What draws a picture of every kind. Nothing is simulated, drawn or random before it is called."""
     for P in (1, 8, 64):
@@ -250,6 +264,9 @@ def cases():
     yield partial(staircases, np.ones((4, 9)).cumsum(axis=1), 1.0, 8.5, name="constant", law=Constant())
     for P, K, end in ((1, 1, 3.0), (1, 9, 0.01), (8, 4, 3.0), (8, 3, 40.0)):
         yield partial(random_counts, P, K, end)
+    for P in (2, 8, 64):
+        for t in (0.0, 5.0, 20.0):
+            yield partial(patience_at, P, t)
     yield shares_of_all
     for P, updates in ((1, 4), (3, 8), (8, 30)):
         yield partial(pulls_of, P, updates)

@@ -416,6 +416,8 @@ SYMBOLS = {
     "p0": r"p_0",
     "gamma-prime": r"\\gamma'",
     "beta": r"\\beta\b",
+    "uK": r"(?<![A-Za-z\\])u\(K\)",
+    "K0": r"(?<![A-Za-z\\])K_0",
 }
 MATH = re.compile(r"\$\$.+?\$\$|\$[^$\n]+?\$", re.S)
 

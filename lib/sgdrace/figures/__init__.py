@@ -31,6 +31,7 @@ from sgdrace.figures.lines import (
     curves,
 )
 from sgdrace.figures.maps import Tile, heat_map, tiles, winner_map
+from sgdrace.figures.patience import patience
 from sgdrace.figures.races import Runner, race
 from sgdrace.figures.scores import evidence, verdicts
 from sgdrace.figures.slopes import slopes
@@ -66,6 +67,7 @@ __all__ = [
     "law_card",
     "means",
     "own_pace",
+    "patience",
     "pulls",
     "race",
     "rounds",
