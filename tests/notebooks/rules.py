@@ -406,6 +406,7 @@ SYMBOLS = {
     "u": r"(?<![A-Za-z\\])u_[i1]",
     "v": r"(?<![A-Za-z\\])v_j",
     "eta": r"\\eta\b",
+    "eta-max": r"\\eta_\{\\max\}",
     "theta": r"\\theta\b",
     "F": r"(?<![A-Za-z\\])F(?:\^\*|\(w)",
     "e": r"(?<![A-Za-z\\])e_[j0J]",
@@ -416,6 +417,8 @@ SYMBOLS = {
     "p0": r"p_0",
     "gamma-prime": r"\\gamma'",
     "beta": r"\\beta\b",
+    "et": r"(?<![A-Za-z\\])e\(t\)",
+    "crossing": r"t_\\times",
     "uK": r"(?<![A-Za-z\\])u\(K\)",
     "K0": r"(?<![A-Za-z\\])K_0",
 }
