@@ -82,7 +82,7 @@ def _evidence(row: Row) -> str:
         f"{_sight(one, row.alarms)}</li>"
         for one in rest
     )
-    headline = f"<p>{_item(first)}{_sight(first, row.alarms)}</p>"
+    headline = f"<p>{escape(ROLES[first.role].capitalize())}{_item(first)}{_sight(first, row.alarms)}</p>"
     test = getattr(row.claim.test, "__name__", "")
     more = f"{len(rest)} more, and its test" if rest else "Its test"
     return (
