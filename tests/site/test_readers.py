@@ -73,6 +73,11 @@ MARK = """() => document.querySelectorAll('.explorer:has(.explorer-controls)').f
 UNMARK = "document.querySelectorAll('[id^=mark-], [id^=to-mark-]').forEach(mark => mark.remove())"
 
 
+def test_the_book_on_one_page_is_one_sheet(reader, addresses):
+    page = reader(viewport=DESK).open(f"{addresses['book']}/book/appendix/one-page.html")
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 1
+
+
 def _places(pdf):
     """The object number of the page on which each mark is."""
     found = re.findall(rb"/(mark-\d+-\w+) \[(\d+) 0 R", pdf)
