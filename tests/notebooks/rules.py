@@ -414,6 +414,9 @@ SYMBOLS = {
     "p0": r"p_0",
     "gamma-prime": r"\\gamma'",
     "beta": r"\\beta\b",
+    "et": r"(?<![A-Za-z\\])e\(t\)",
+    "eps": r"\\varepsilon\b",
+    "crossing": r"t_\\times",
 }
 MATH = re.compile(r"\$\$.+?\$\$|\$[^$\n]+?\$", re.S)
 

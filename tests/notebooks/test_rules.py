@@ -108,7 +108,7 @@ def test_large_numbers_count_and_cited_ones_can_be_named():
     assert rules.typed_numbers(a_notebook(a_cell("1", output("1234 updates")), prose)) == []
 
 
-LETTERS = {"m", "s", "g", "q", "a", "c"}  # of the notation page, but also used for other things
+LETTERS = {"m", "s", "g", "q", "a", "c", "kappa"}  # of the notation page, but also used for other things
 
 
 def test_the_rule_for_symbols_knows_the_whole_notation_page():
