@@ -55,6 +55,7 @@ MAY_IMPORT = {
     "runtimes": TIMING | MATHEMATICS,
     "contests": TIMING | LEARNING | {"training"},
     "scorecard": ALL,
+    "gpu": {"_arguments", "_extras", "_memory", "_arrays", "delays", "gpu"},
     "figures": ALL | {"figures"},
     "explore": ALL | {"figures", "explore"},
 }

@@ -1,0 +1,5 @@
+"""The arithmetic of training on a GPU, and random delays that are the same on every machine.
+
+`kernels` compiles and launches the CUDA source `kernels.cu`; `philox` draws delays, with it or with NumPy.
+Nothing here imports CuPy before it is asked to compute on a GPU.
+"""
