@@ -1,14 +1,16 @@
 """What is to be learned: a loss F with its exact gradient, honest mini-batch gradients and its constants.
 
 Knows weights and data; nothing of learners, delays or time. Everything is batched over weights (..., d).
+The problems of this module do their arithmetic in whatever arrays a workspace has: NumPy's, or a GPU's.
 The mini-batch gradient g of m rows obeys E||g - ∇F||² <= sigma2/m + (M_G/m) ||∇F||², total over directions.
 A problem keeps copies of what it is given and hands out arrays that cannot be written to: it never changes.
 """
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +28,7 @@ from sgdrace._arguments import (
     seed_sequence,
     shown,
 )
+from sgdrace._arrays import HOST, Arrays
 from sgdrace._extras import extra
 from sgdrace._memory import must_fit
 
@@ -39,20 +42,31 @@ ASKED_BY_BOUNDS = ("L", "c", "sigma2", "M_G", "m", "e_0")
 class Workspace:
     """Memory that the steps of a training use again: fresh pages would cost as much as the arithmetic.
 
+    All of it are arrays of one kind, by default NumPy's in double precision.
+
     >>> work = Workspace()
     >>> work.array("z", (2, 3)).shape, work.array("z", (1, 3)).base is work.array("z", (2, 3)).base
     ((2, 3), True)
     """
 
-    def __init__(self) -> None:
-        self._memory: dict[str, FloatArray] = {}
+    def __init__(self, on: Arrays = HOST) -> None:
+        self.on, self.xp = on, on.xp
+        self._memory: dict[str, Any] = {}
+        self._kept: dict[int, tuple[Any, Any]] = {}
 
-    def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
+    def array(self, name: str, shape: tuple[int, ...]) -> Any:
         """An array with arbitrary content, valid until the next one of this name."""
         size = math.prod(shape)
-        if name not in self._memory or self._memory[name].size < size:
-            self._memory[name] = np.empty(size)
-        return self._memory[name][:size].reshape(shape)
+        memory = self._memory.get(name)
+        if memory is None or memory.size < size:
+            memory = self._memory[name] = self.on.empty((size,))
+        return self.xp.reshape(memory[:size], shape)
+
+    def kept(self, owner: Any, make: Callable[[Arrays], Any]) -> Any:
+        """What an owner has made for these arrays; it is made once."""
+        if id(owner) not in self._kept:
+            self._kept[id(owner)] = owner, make(self.on)  # with the owner, whose id would else be given away
+        return self._kept[id(owner)][1]
 
 
 class Problem(ABC):
@@ -62,9 +76,11 @@ class Problem(ABC):
     `start` (d,), and four methods. `loss` and `gradient` take weights of any shape (..., d). A mini-batch is
     drawn (`draw`, which may give anything with one entry for each along its first axis) before its gradient
     is taken (`mini_batch_gradients`), so that the same random choices can be replayed; N of them at once, the
-    n-th at w[row[n]]. The workspace may be ignored. Constants that nobody knows are None; `known` asks for
-    one and says so. `check_problem` looks for mistakes. If you would rather write two functions of one vector
-    of weights, `OwnProblem` makes a problem of them.
+    n-th at w[row[n]]. The workspace may be ignored, unless the problem says that it is `portable`: then all
+    three take weights in the arrays of a workspace, and `loss` and `gradient` take that workspace as `work`.
+    Constants that nobody knows are None; `known` asks for one and says so. `check_problem` looks for
+    mistakes. If you would rather write two functions of one vector of weights, `OwnProblem` makes a problem
+    of them.
 
     >>> class Bowl(Problem):
     ...     dimension, m, start = 2, 1, np.ones(2)
@@ -86,6 +102,8 @@ class Problem(ABC):
     sigma2: float | None = None
     M_G: float | None = None
     minimum: float | None = None
+
+    portable: ClassVar[bool] = False  # to arrays other than NumPy's in double precision
 
     @abstractmethod
     def loss(self, w: ArrayLike) -> FloatArray:
@@ -154,6 +172,10 @@ class Problem(ABC):
             raise ValueError(f"w must hold finite weights only; got {shown(w)}.")
         return weights
 
+    def _given(self, w: ArrayLike, work: Workspace | None) -> tuple[Any, Workspace]:
+        """Weights and the workspace to use: weights that come without one are checked and NumPy's."""
+        return (self._weights(w), Workspace()) if work is None else (w, work)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(dimension {self.dimension}, m = {self.m})"
 
@@ -170,6 +192,8 @@ class Quadratic(Problem):
     array([[0.1, 1. ],
            [0.2, 0. ]])
     """
+
+    portable = True
 
     def __init__(
         self, eigenvalues: ArrayLike = (1.0,), sigma2: float = 1.0, m: int = 1, start: ArrayLike = 1.0
@@ -195,12 +219,17 @@ class Quadratic(Problem):
     def _parameters(self) -> tuple[Any, ...]:
         return tuple(self.eigenvalues), self.sigma2, self.m, tuple(self.start)
 
-    def loss(self, w: ArrayLike) -> FloatArray:
-        weights = self._weights(w)
-        return np.asarray(np.vecdot(weights * weights, self.eigenvalues) / 2)
+    def loss(self, w: ArrayLike, work: Workspace | None = None) -> FloatArray:
+        weights, work = self._given(w, work)
+        return _array(work, work.xp.vecdot(weights * weights, self._curvatures(work)) / 2)
 
-    def gradient(self, w: ArrayLike) -> FloatArray:
-        return self._weights(w) * self.eigenvalues
+    def gradient(self, w: ArrayLike, work: Workspace | None = None) -> FloatArray:
+        weights, work = self._given(w, work)
+        return _array(work, weights * self._curvatures(work))
+
+    def _curvatures(self, work: Workspace) -> Any:
+        """The eigenvalues in the arrays of a workspace."""
+        return self.eigenvalues if work.on.plain else work.kept(self, lambda on: on.floats(self.eigenvalues))
 
     def draw(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
         return rng.standard_normal((size, self.dimension))
@@ -212,10 +241,25 @@ class Quadratic(Problem):
         row: NDArray[Any] | None = None,
         work: Workspace | None = None,
     ) -> FloatArray:
-        gradient = (work or Workspace()).array("gradient", (len(choice), self.dimension))
-        np.multiply(w if row is None else w.take(row, axis=0), self.eigenvalues, out=gradient)
-        gradient += self._sd * choice
+        work = work or Workspace()
+        on, xp = work.on, work.xp
+        gradient: FloatArray = work.array("gradient", (len(choice), self.dimension))
+        at = w if row is None else xp.take(w, on.whole(row), axis=0)
+        on.into(gradient, xp.multiply, at, self._curvatures(work))
+        gradient += on.floats(self._sd * choice)
         return gradient
+
+
+class _Data(NamedTuple):
+    """The data of a problem in arrays of one kind."""
+
+    X: Any  # (n, p)
+    y: Any  # (n,)
+    rows: list[Any]  # (m, p) each, a block
+    columns: list[Any]  # (p, m) each, its transpose
+    blocks: Any  # (blocks, m, p)
+    targets: Any  # (blocks, m)
+    live: Any  # (blocks, m) where a block is no filling
 
 
 class DataProblem(Problem):
@@ -228,7 +272,10 @@ class DataProblem(Problem):
     different weights share one matrix product.
     """
 
+    portable = True
     units: int  # linear functions of the features that the first layer computes for each row
+    link: ClassVar[str | None] = None  # by which kernels written for a device know the problem
+    l2: float = 0.0
 
     def __init__(
         self, X: FloatArray, y: NDArray[Any], m: int, units: int, dimension: int, seed: Seed
@@ -253,58 +300,80 @@ class DataProblem(Problem):
             self._block_y[b, : part.size] = y[part]
             self._live[b, : part.size] = True
         self._padded = not self._live.all()
-        self._rows_of = list(self._block_X)
-        self._columns_of = [rows.T for rows in self._rows_of]
+        self._here = self._data(HOST)
 
     def __repr__(self) -> str:
         n, _ = self.X.shape
         return f"{type(self).__name__}({n} rows, dimension {self.dimension}, m = {self.m})"
 
     @abstractmethod
-    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
+    def _row_losses(self, w: Any, z: Any, y: Any, work: Workspace) -> Any:
         """Losses (q, n) of every row, from its linear functions z (q, units, n); may overwrite z."""
 
     @abstractmethod
-    def _derivatives(
-        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
-    ) -> None:
+    def _derivatives(self, w: Any, z: Any, y: Any, live: Any | None, rest: Any, work: Workspace) -> None:
         """Overwrite z (q, units, rows) by the derivatives of the row losses; w is (q, d), y (q or 1, rows).
 
         `rest` (q, d - units·p) receives the summed gradient of the weights behind the first layer, if any.
         """
 
-    def _penalty(self, w: FloatArray) -> FloatArray | float:
+    def _penalty(self, w: Any, work: Workspace) -> Any:
         """What the loss adds to the mean over rows."""
         return 0.0
 
-    def _add_penalty_gradient(self, w: FloatArray, gradient: FloatArray) -> None:
+    def _add_penalty_gradient(self, w: Any, gradient: Any) -> None:
         """Add the gradient of the penalty in place."""
 
-    def loss(self, w: ArrayLike) -> FloatArray:
-        weights = self._weights(w)
-        flat = weights.reshape(-1, self.dimension)
-        n, p = self.X.shape
-        losses = np.empty(len(flat))
-        for part in _pieces(len(flat), self.units * n):
-            some = flat[part]
-            z = self._first(some).reshape(-1, p) @ self.X.T
-            losses[part] = self._row_losses(some, z.reshape(-1, self.units, n), self.y).mean(axis=1)
-        losses += self._penalty(flat)
-        return losses.reshape(weights.shape[:-1])
+    def _data(self, on: Arrays) -> _Data:
+        """The data in arrays of one kind."""
 
-    def gradient(self, w: ArrayLike) -> FloatArray:
-        weights = self._weights(w)
-        flat = weights.reshape(-1, self.dimension)
+        def moved(values: NDArray[Any]) -> Any:
+            return on.floats(values) if values.dtype.kind == "f" else on.whole(values)
+
+        X = on.floats(self._block_X)
+        rows = [X[b, ...] for b in range(self.blocks)]
+        return _Data(
+            on.floats(self.X),
+            moved(self.y),
+            rows,
+            [block.T for block in rows],
+            X,
+            moved(self._block_y),
+            on.whole(self._live),
+        )
+
+    def _data_in(self, work: Workspace) -> _Data:
+        data: _Data = self._here if work.on.plain else work.kept(self, self._data)
+        return data
+
+    def loss(self, w: ArrayLike, work: Workspace | None = None) -> FloatArray:
+        weights, work = self._given(w, work)
+        xp, X, y = work.xp, *self._data_in(work)[:2]
+        flat = xp.reshape(weights, (-1, self.dimension))
         n, p = self.X.shape
-        gradient = np.empty(flat.shape)
-        for part in _pieces(len(flat), self.units * n):
-            some = flat[part]
-            z = (self._first(some).reshape(-1, p) @ self.X.T).reshape(-1, self.units, n)
-            self._derivatives(some, z, self.y[None], None, gradient[part, self.units * p :])
-            gradient[part, : self.units * p] = (z.reshape(-1, n) @ self.X).reshape(len(some), -1)
+        losses = work.on.empty((flat.shape[0],))
+        for part in _pieces(flat.shape[0], self.units * n):
+            some = flat[part, :]
+            z = xp.reshape(xp.matmul(xp.reshape(self._first(some), (-1, p)), X.T), (-1, self.units, n))
+            losses[part] = xp.mean(self._row_losses(some, z, y, work), axis=1)
+        losses += self._penalty(flat, work)
+        return _array(work, xp.reshape(losses, weights.shape[:-1]))
+
+    def gradient(self, w: ArrayLike, work: Workspace | None = None) -> FloatArray:
+        weights, work = self._given(w, work)
+        xp, X, y = work.xp, *self._data_in(work)[:2]
+        flat = xp.reshape(weights, (-1, self.dimension))
+        n, p = self.X.shape
+        inner = self.units * p
+        gradient = work.on.empty(flat.shape)
+        for part in _pieces(flat.shape[0], self.units * n):
+            some = flat[part, :]
+            z = xp.reshape(xp.matmul(xp.reshape(self._first(some), (-1, p)), X.T), (-1, self.units, n))
+            self._derivatives(some, z, y[None, :], None, gradient[part, inner:], work)
+            gradient[part, :inner] = xp.reshape(xp.matmul(xp.reshape(z, (-1, n)), X), (-1, inner))
         gradient /= n
         self._add_penalty_gradient(flat, gradient)
-        return gradient.reshape(weights.shape)
+        return _array(work, xp.reshape(gradient, weights.shape))
 
     def draw(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
         # Two bytes where they suffice: NumPy sorts them by radix, in linear time.
@@ -318,42 +387,63 @@ class DataProblem(Problem):
         work: Workspace | None = None,
     ) -> FloatArray:
         work, size = work or Workspace(), len(choice)
-        gradient = work.array("gradient", (size, self.dimension))
+        gradient: FloatArray = work.array("gradient", (size, self.dimension))
         rows = np.arange(size) if row is None else row
+        if work.on.kernels is not None and self.link is not None:
+            self._fused(w, choice, rows, gradient, work)
+            return gradient
         for part in _pieces(size, self.units * self.m + self.dimension):
-            self._piece(w, choice[part], rows[part], gradient[part], work)
+            self._piece(w, choice[part], rows[part], gradient[part, :], work)
         return gradient
 
-    def _piece(
-        self, w: FloatArray, choice: NDArray[Any], row: NDArray[Any], gradient: FloatArray, work: Workspace
-    ) -> None:
+    def _fused(self, w: Any, choice: NDArray[Any], row: NDArray[Any], gradient: Any, work: Workspace) -> None:
+        """Leave everything to the code that was written for this device."""
+        on, data = work.on, self._data_in(work)
+        targets = work.kept(
+            data.targets, lambda on: on.floats(self._block_y)
+        )  # classes, too, are floats there
+        on.kernels.gradients(  # type: ignore[union-attr]
+            self.link,  # type: ignore[arg-type]
+            w,
+            on.whole(row, np.int32),
+            on.whole(choice, np.int32),
+            data.blocks,
+            targets,
+            self._scale,
+            self.l2,
+            gradient,
+        )
+
+    def _piece(self, w: Any, choice: NDArray[Any], row: NDArray[Any], gradient: Any, work: Workspace) -> None:
         """Sort by block, so that all gradients of a block are two matrix products, and sort back."""
+        on, xp, data = work.on, work.xp, self._data_in(work)
         size, units, (_, p) = len(choice), self.units, self.X.shape
         order = np.argsort(choice, kind="stable")
-        block = choice[order]
+        block = on.whole(choice[order])
         ends = np.bincount(choice, minlength=self.blocks).cumsum() * units
-        # Rows are in range; "clip" only spares NumPy the copy that it makes to be able to raise.
         at = work.array("at", (size, self.dimension))
-        w.take(row[order], axis=0, out=at, mode="clip")
+        on.take(w, on.whole(row[order]), at)
         z = work.array("z", (size * units, self.m))
-        first = np.ascontiguousarray(self._first(at)).reshape(-1, p)
-        _products(first, self._columns_of, ends, z)
+        _products(xp.reshape(self._first(at), (-1, p)), data.columns, ends, z, on)
         sums = work.array("sums", (size, self.dimension))  # over the rows of each block
         rest = sums[:, units * p :]
-        live = self._live.take(block, axis=0) if self._padded else None
-        self._derivatives(at, z.reshape(size, units, self.m), self._block_y.take(block, axis=0), live, rest)
+        live = xp.take(data.live, block, axis=0) if self._padded else None
+        y = xp.take(data.targets, block, axis=0)
+        self._derivatives(at, xp.reshape(z, (size, units, self.m)), y, live, rest, work)
         z *= self._scale
-        if rest.size:
+        if units * p < self.dimension:
             rest *= self._scale
             first = work.array("first", (size * units, p))
-            _products(z, self._rows_of, ends, first)
-            sums[:, : units * p] = first.reshape(size, -1)
+            _products(z, data.rows, ends, first, on)
+            sums[:, : units * p] = xp.reshape(first, (size, -1))
         else:
-            _products(z, self._rows_of, ends, sums.reshape(-1, p))
+            _products(z, data.rows, ends, xp.reshape(sums, (-1, p)), on)
         self._add_penalty_gradient(at, sums)
-        gradient[order] = sums
+        back = np.empty_like(order)
+        back[order] = np.arange(size)
+        on.take(sums, on.whole(back), gradient)
 
-    def _first(self, w: FloatArray) -> FloatArray:
+    def _first(self, w: Any) -> Any:
         """The weights of the first layer, (..., units·p)."""
         return w[..., : self.units * self.X.shape[1]]
 
@@ -386,6 +476,8 @@ class LeastSquares(DataProblem):
     array([-0.5, -2. ])
     """
 
+    link = "least squares"
+
     def __init__(
         self, X: ArrayLike, y: ArrayLike, m: int = 32, start: ArrayLike = 0.0, seed: Seed = 0
     ) -> None:
@@ -407,15 +499,14 @@ class LeastSquares(DataProblem):
             X, z + real("noise", noise, above=0, closed=True) * rng.standard_normal(len(z)), m, seed=seed
         )
 
-    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
-        residual = z[:, 0]
+    def _row_losses(self, w: Any, z: Any, y: Any, work: Workspace) -> Any:
+        residual = z[:, 0, :]
         residual -= y
-        return np.square(residual, out=residual) / 2
+        work.on.into(residual, work.xp.square, residual)
+        return residual / 2
 
-    def _derivatives(
-        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
-    ) -> None:
-        z[:, 0] -= y
+    def _derivatives(self, w: Any, z: Any, y: Any, live: Any | None, rest: Any, work: Workspace) -> None:
+        z[:, 0, :] -= y
 
     @cached_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray]:
@@ -495,10 +586,10 @@ class _Classifier(DataProblem):
         self.M_G: float = 0.0
         self.c = self.l2 if self.l2 > 0 else None
 
-    def _penalty(self, w: FloatArray) -> FloatArray | float:
-        return np.asarray(self.l2 / 2 * np.vecdot(w, w))
+    def _penalty(self, w: Any, work: Workspace) -> Any:
+        return self.l2 / 2 * work.xp.vecdot(w, w)
 
-    def _add_penalty_gradient(self, w: FloatArray, gradient: FloatArray) -> None:
+    def _add_penalty_gradient(self, w: Any, gradient: Any) -> None:
         if self.l2:
             gradient += self.l2 * w
 
@@ -544,6 +635,7 @@ class LogisticRegression(_Classifier):
     (0.6931, array([-0.5]))
     """
 
+    link = "logistic"
     _curvature = 0.25
     _slope2 = 1.0
 
@@ -567,28 +659,28 @@ class LogisticRegression(_Classifier):
         X, z, rng = _synthetic(rows, dimension, seed)
         return cls(X, rng.logistic(size=len(z)) < z, m, l2, seed=seed)
 
-    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
+    def _row_losses(self, w: Any, z: Any, y: Any, work: Workspace) -> Any:
         # log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)); NumPy's logaddexp takes twice the time.
-        margin = z[:, 0]
-        losses = np.abs(margin)
-        np.negative(losses, out=losses)
-        np.exp(losses, out=losses)
+        into, xp, margin = work.on.into, work.xp, z[:, 0, :]
+        losses = xp.abs(margin)
+        into(losses, xp.negative, losses)
+        into(losses, xp.exp, losses)
         losses += 1
-        np.log(losses, out=losses)
+        into(losses, xp.log, losses)
         losses -= y * margin
-        losses += np.maximum(margin, 0, out=margin)
+        into(margin, xp.maximum, margin, 0.0)
+        losses += margin
         return losses
 
-    def _derivatives(
-        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
-    ) -> None:
+    def _derivatives(self, w: Any, z: Any, y: Any, live: Any | None, rest: Any, work: Workspace) -> None:
         # 1/(1 + exp(-z)); where exp overflows, 1/inf = 0 is right.
-        np.negative(z, out=z)
+        into, xp = work.on.into, work.xp
+        into(z, xp.negative, z)
         with np.errstate(over="ignore"):
-            np.exp(z, out=z)
+            into(z, xp.exp, z)
         z += 1
-        np.reciprocal(z, out=z)
-        z[:, 0] -= y
+        into(z, xp.reciprocal, z)
+        z[:, 0, :] -= y
 
 
 class SoftmaxRegression(_Classifier):
@@ -602,6 +694,7 @@ class SoftmaxRegression(_Classifier):
     (6, 1.0986)
     """
 
+    link = "softmax"
     _curvature = 0.5
     _slope2 = 2.0
 
@@ -621,13 +714,11 @@ class SoftmaxRegression(_Classifier):
         X, y = _digits()
         return cls(np.column_stack([X, np.ones(len(X))]), y, m, l2, seed=seed)
 
-    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
-        return _cross_entropy(z, y)
+    def _row_losses(self, w: Any, z: Any, y: Any, work: Workspace) -> Any:
+        return _cross_entropy(z, y, work)
 
-    def _derivatives(
-        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
-    ) -> None:
-        _softmax_derivatives(z, y)
+    def _derivatives(self, w: Any, z: Any, y: Any, live: Any | None, rest: Any, work: Workspace) -> None:
+        _softmax_derivatives(z, y, work)
 
 
 class MLP(DataProblem):
@@ -666,30 +757,32 @@ class MLP(DataProblem):
         X, y = _digits()
         return cls(X, y, hidden, m, seed)
 
-    def _output_weights(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _output_weights(self, w: Any, work: Workspace) -> tuple[Any, Any]:
         """Weights (q, classes, hidden) and constants (q, classes, 1) of the output layer."""
-        U = w[:, self.units * self.X.shape[1] :].reshape(-1, self.classes, self.hidden + 1)
+        outer = w[:, self.units * self.X.shape[1] :]
+        U = work.xp.reshape(outer, (-1, self.classes, self.hidden + 1))
         return U[..., :-1], U[..., -1:]
 
-    def _row_losses(self, w: FloatArray, z: FloatArray, y: NDArray[Any]) -> FloatArray:
-        U, constant = self._output_weights(w)
-        return _cross_entropy(U @ np.tanh(z, out=z) + constant, y)
+    def _row_losses(self, w: Any, z: Any, y: Any, work: Workspace) -> Any:
+        U, constant = self._output_weights(w, work)
+        work.on.into(z, work.xp.tanh, z)
+        return _cross_entropy(work.xp.matmul(U, z) + constant, y, work)
 
-    def _derivatives(
-        self, w: FloatArray, z: FloatArray, y: NDArray[Any], live: NDArray[np.bool_] | None, rest: FloatArray
-    ) -> None:
-        U, constant = self._output_weights(w)
-        np.tanh(z, out=z)
-        output = U @ z
+    def _derivatives(self, w: Any, z: Any, y: Any, live: Any | None, rest: Any, work: Workspace) -> None:
+        into, xp = work.on.into, work.xp
+        U, constant = self._output_weights(w, work)
+        into(z, xp.tanh, z)
+        output = xp.matmul(U, z)
         output += constant
-        _softmax_derivatives(output, y)
+        _softmax_derivatives(output, y, work)
         if live is not None:  # rows of zeros that fill a block reach the constant hidden unit
-            output *= live[:, None]
-        gradient = rest.reshape(-1, self.classes, self.hidden + 1, copy=False)
-        gradient[..., :-1] = output @ z.transpose(0, 2, 1)
-        gradient[..., -1] = output.sum(axis=-1)
+            output *= xp.astype(live[:, None, :], work.on.dtype)
+        gradient = work.array("output", (*U.shape[:-1], self.hidden + 1))
+        gradient[..., :-1] = xp.matmul(output, z.mT)
+        gradient[..., -1] = xp.sum(output, axis=-1)
+        rest[...] = xp.reshape(gradient, rest.shape)
         slope = 1 - z * z
-        np.matmul(U.transpose(0, 2, 1), output, out=z)
+        into(z, xp.matmul, U.mT, output)
         z *= slope
 
 
@@ -710,13 +803,14 @@ def as_problem(problem: Any) -> Problem:
     return problem
 
 
-def _products(left: FloatArray, right: list[FloatArray], ends: NDArray[Any], out: FloatArray) -> None:
+def _products(left: Any, right: list[Any], ends: NDArray[Any], out: Any, on: Arrays) -> None:
     """Multiply each group of rows by the matrix of its block: group b ends before row ends[b]."""
+    # np.dot starts faster than np.matmul, which matters for matrices this small.
+    product = np.dot if on.on_host else on.xp.matmul
     begin = 0
     for matrix, end in zip(right, ends.tolist(), strict=True):
         if end > begin:
-            # np.dot starts faster than np.matmul, which matters for matrices this small.
-            np.dot(left[begin:end], matrix, out=out[begin:end])
+            on.into(out[begin:end, :], product, left[begin:end, :], matrix)
             begin = end
 
 
@@ -726,20 +820,28 @@ def _pieces(size: int, width: int) -> list[slice]:
     return [slice(begin, min(begin + step, size)) for begin in range(0, size, step)]
 
 
-def _cross_entropy(z: FloatArray, y: NDArray[Any]) -> FloatArray:
+def _cross_entropy(z: Any, y: Any, work: Workspace) -> Any:
     """Row losses (q, n) of logits z (q, classes, n), overwritten."""
-    z -= z.max(axis=1, keepdims=True)
-    chosen = z[:, y, np.arange(len(y))]
-    return np.asarray(np.log(np.exp(z, out=z).sum(axis=1)) - chosen)
+    xp, (q, classes, n) = work.xp, z.shape
+    z -= xp.max(z, axis=1, keepdims=True)
+    at_class = y * n + work.on.whole(np.arange(n))
+    chosen = xp.take(xp.reshape(z, (q, classes * n)), at_class, axis=1)
+    work.on.into(z, xp.exp, z)
+    return xp.log(xp.sum(z, axis=1)) - chosen
 
 
-def _softmax_derivatives(z: FloatArray, y: NDArray[Any]) -> None:
+def _softmax_derivatives(z: Any, y: Any, work: Workspace) -> None:
     """Overwrite logits z (q, classes, rows) by softmax(z) - 1 at the true classes y (q or 1, rows)."""
-    z -= z.max(axis=1, keepdims=True)
-    np.exp(z, out=z)
-    z /= z.sum(axis=1, keepdims=True)
-    q, _, rows = z.shape
-    z[np.arange(q)[:, None], y, np.arange(rows)] -= 1
+    xp, (_, classes, _) = work.xp, z.shape
+    z -= xp.max(z, axis=1, keepdims=True)
+    work.on.into(z, xp.exp, z)
+    z /= xp.sum(z, axis=1, keepdims=True)
+    z -= xp.astype(y[:, None, :] == work.on.whole(np.arange(classes))[:, None], work.on.dtype)
+
+
+def _array(work: Workspace, values: Any) -> FloatArray:
+    """An array also where NumPy gives a plain number for no axis at all."""
+    return np.asarray(values) if work.on.on_host else values
 
 
 def _features(X: ArrayLike) -> FloatArray:

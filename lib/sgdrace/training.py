@@ -2,9 +2,11 @@
 
 Knows a problem and a race that has been run; nothing of how delays came about. The race says which past
 version each gradient was computed with, so training replays it against a ring of past weights, all replicas
-at once.
+at once. Weights and gradients are arrays of a device, NumPy's or a GPU's; whatever else there is stays here.
 """
 
+import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -27,7 +29,9 @@ from sgdrace._arguments import (
     shown,
     store,
 )
+from sgdrace._arrays import HOST, Arrays
 from sgdrace._records import Record, read_only
+from sgdrace.gpu.devices import arrays_for
 from sgdrace.learning_rates import (
     ConstantRate,
     LearningRate,
@@ -36,7 +40,7 @@ from sgdrace.learning_rates import (
     as_learning_rate,
     checked_steps,
 )
-from sgdrace.problems import Problem, Workspace, as_problem
+from sgdrace.problems import PIECE, Problem, Workspace, as_problem
 from sgdrace.race import Race
 from sgdrace.variants import staleness_limit, variant_P_K
 
@@ -48,6 +52,19 @@ RING_LIMIT = 2**31
 
 COLUMN = 112  # bytes of an array besides its numbers
 GRADIENTS = 4  # arrays as large as all gradients of an update that are needed at a time
+
+# What a training holds a row of for each replica.
+BY_REPLICA = (
+    "time",
+    "loss",
+    "weights",
+    "diverged",
+    "rate",
+    "distance_square",
+    "gradient_square",
+    "gradient_gap_square",
+)
+Columns = dict[str, NDArray[Any] | None]
 
 # Keeps the noise of training apart from the delays of a race that was given the same seed.
 STREAM = 0xFFFFF5D6  # far above the number of any replica or block
@@ -102,6 +119,8 @@ class Training(Record):
         None  # (replicas, records - 1) mean over K of ||∇F(w_j)-∇F(w_τ)||²
     )
     max_staleness: int | None = None  # above which the race ignored a gradient
+    device: str = "cpu"  # where it was trained: "cpu", or the name of the GPU
+    dtype: str = "float64"  # the precision of weights and gradients
 
     def __post_init__(self) -> None:
         if self.problem is not None:
@@ -151,6 +170,8 @@ class Training(Record):
             words.append(f"{lost} diverged")
         K = self.K if isinstance(self.K, int) else "varying"
         limit = "" if self.max_staleness is None else f", max_staleness={self.max_staleness}"
+        if (self.device, self.dtype) != ("cpu", "float64"):
+            words.append(f"{self.dtype} on {self.device}")
         return f"Training({self.variant}, P={self.P}, K={K}{limit}: {', '.join(words)})"
 
     @property
@@ -258,12 +279,18 @@ def train(
     every: int | None = None,
     gradients: bool = False,
     progress: bool = False,
+    device: str | Arrays = "cpu",
+    dtype: str = "float64",
 ) -> Training:
     """Run SGD along a race: w_{j+1} = w_j - (1/K) Σ_l η_l g(w_τ(l,j)) for every update j and every replica.
 
     The loss is recorded `every` so many updates, by default about a hundred times. With `gradients` each
     record but the last, from which no update starts, also holds ||∇F(w_j)||² and how far from ∇F(w_j) the
     gradients of the K stale versions are. The same seed gives the same run.
+
+    `device` is "cpu", "gpu" or "auto", which takes a GPU where there is one that can train this; the result
+    says where it was. `dtype` is "float64" or "float32". Mini-batches are drawn here whatever the device, so
+    runs on different devices agree replica by replica, up to rounding.
 
     >>> from sgdrace.delays import Exponential
     >>> from sgdrace.problems import Quadratic
@@ -274,23 +301,39 @@ def train(
     array([  0,  50, 100, 150, 200])
     >>> run.loss.shape, bool(run.loss[:, -1].mean() < 0.01)
     ((10, 5), True)
+    >>> train(Quadratic(), race, dtype="float32")
+    Training(K-async, P=8, K=2: 10 replicas, 200 updates, mean final loss 0.0371, float32 on cpu)
     """
     problem = as_problem(problem)
     _check(race)
     replicas, updates = race.time.shape
     every = -(-updates // 100) if every is None else count("every", every)
-    staleness_of = _staleness_of(race)
+    schedule, root = as_learning_rate(learning_rate), seed_sequence(seed)
+    gradients, progress = flag("gradients", gradients), flag("progress", progress)
+    on = arrays_for(problem, device, dtype)
     depth = 1 if race.staleness is None else int(race.staleness.max()) + 1
-    replay = Replay(problem, replicas, depth, as_learning_rate(learning_rate), seed)
-    records = Records(replay, flag("gradients", gradients), every)
-    records.must_hold(updates, int(np.max(race.K)))
-    for j in tqdm(range(updates), unit=" updates", disable=not flag("progress", progress)):
-        staleness = staleness_of(j)  # (replicas, K)
-        if j % every == 0:
-            records.add(race.time[:, j - 1] if j else np.zeros(replicas), staleness)
-        replay.update(staleness)
-    records.add(race.time[:, -1])
-    return records.training(race.variant, race.P, race.K, race.law, race.max_staleness)
+    parts = _parts(problem, replicas, depth, int(np.max(race.K)), on)
+    if len(parts) > 1 and isinstance(schedule, SideBySide):
+        raise ValueError(
+            f"schedules side by side need all {replicas} replicas at once, which the memory of {on.name} "
+            f"does not hold; use fewer replicas, or train with one schedule at a time."
+        )
+    columns: list[Columns] = []
+    with tqdm(total=updates * len(parts), unit=" updates", disable=not progress) as bar:
+        for part in parts:
+            replay = Replay(problem, part.stop - part.start, depth, schedule, root, on)
+            records = Records(replay, gradients, every)
+            records.must_hold(updates, int(np.max(race.K)))
+            staleness_of, drawn_of = _staleness_of(race, part), _drawn_of(race, part)
+            for j in range(updates):
+                staleness = staleness_of(j)  # (replicas of the part, K)
+                if j % every == 0:
+                    records.add(race.time[part, j - 1] if j else np.zeros(len(staleness)), staleness)
+                replay.update(staleness, drawn_of(j))
+                bar.update()
+            records.add(race.time[part, -1])
+            columns.append(records.columns())
+    return records.training(race.variant, race.P, race.K, race.law, race.max_staleness, columns)
 
 
 def train_each(
@@ -301,6 +344,8 @@ def train_each(
     every: int | None = None,
     gradients: bool = False,
     progress: bool = False,
+    device: str | Arrays = "cpu",
+    dtype: str = "float64",
 ) -> dict[Any, Training]:
     """Train with several learning rates, each on an equal part of the replicas of one race.
 
@@ -318,7 +363,7 @@ def train_each(
             f"learning_rates must map names to one or more learning rates; got {shown(learning_rates)}."
         )
     schedules = SideBySide(tuple(learning_rates.values()))
-    together = train(problem, race, schedules, seed, every, gradients, progress)
+    together = train(problem, race, schedules, seed, every, gradients, progress, device, dtype)
     size = len(together.loss) // len(learning_rates)
     return {
         name: _part(together, slice(number * size, (number + 1) * size), schedules.schedules[number])
@@ -328,8 +373,7 @@ def train_each(
 
 def _part(run: Training, part: slice, schedule: LearningRate) -> Training:
     """Some replicas of a training, with what a training of them alone would have recorded."""
-    names = ("time", "loss", "weights", "diverged", "rate", "distance_square", "gradient_square")
-    arrays = {name: getattr(run, name) for name in (*names, "gradient_gap_square")}
+    arrays = {name: getattr(run, name) for name in BY_REPLICA}
     found: dict[str, Any] = {name: None if one is None else one[part] for name, one in arrays.items()}
     if type(schedule) is ConstantRate:
         found["rate"] = None
@@ -343,52 +387,69 @@ class Replay:
     """The models of all replicas, with as many past versions as stale gradients need."""
 
     def __init__(
-        self, problem: Problem, replicas: int, depth: int, learning_rate: LearningRate, seed: Seed
+        self,
+        problem: Problem,
+        replicas: int,
+        depth: int,
+        learning_rate: LearningRate,
+        seed: Seed,
+        on: Arrays = HOST,
     ) -> None:
-        self.problem, self.learning_rate = problem, learning_rate
+        self.problem: Any = problem
+        self.learning_rate = learning_rate
         self.constant = type(learning_rate) is ConstantRate  # not one that somebody has made to vary
         root = seed_sequence(seed)
         self.rng = np.random.default_rng(
             np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, STREAM))
         )
-        self.work = Workspace()
+        self.on, self.xp, self.work = on, on.xp, Workspace(on)
+        # Somebody's own problem has not heard of workspaces for losses, and gets NumPy's arrays only.
+        self.with_work = {} if on.plain else {"work": self.work}
         self.version = 0
         start = np.asarray(problem.start, dtype=np.float64)
-        self.ring = np.broadcast_to(start, (1, replicas, problem.dimension))  # (depth, replicas, d)
+        # (depth, replicas, d)
+        self.ring = self.xp.broadcast_to(on.floats(start), (1, replicas, problem.dimension))
         self.reserve(depth)
         self.replica = np.arange(replicas)[:, None]  # (replicas, 1)
-        self.diverged = np.full(replicas, -1, np.int64)  # (replicas,)
+        self._diverged = on.whole(np.full(replicas, -1, np.int64))  # (replicas,)
         with np.errstate(over="ignore"):
-            self.limit = np.square(DIVERGED * max(1.0, float(np.linalg.norm(start))))
+            limit = np.square(DIVERGED * max(1.0, float(np.linalg.norm(start))))
+            self.limit = float(limit.astype(on.precision))
         self.rates: list[FloatArray] = []  # (replicas,) each
         self.distances: list[FloatArray] = []  # (replicas,) each
 
     @property
-    def weights(self) -> FloatArray:
-        """The current version, (replicas, d)."""
-        return np.asarray(self.seen[self.version % len(self.seen)])
+    def diverged(self) -> NDArray[np.int64]:
+        """After how many updates each replica had diverged, or -1, (replicas,)."""
+        return self.on.host(self._diverged)
 
     @property
-    def table(self) -> FloatArray:
+    def weights(self) -> Any:
+        """The current version, (replicas, d)."""
+        return self.seen[self.version % self.seen.shape[0], ...]
+
+    @property
+    def table(self) -> Any:
         """All versions that are still there, (depth·replicas, d)."""
-        return self.seen.reshape(-1, self.problem.dimension)
+        return self.xp.reshape(self.seen, (-1, self.problem.dimension))
 
     def reserve(self, depth: int) -> None:
         """Make more room, for staleness up to depth - 1; versions that are still there stay."""
         old = self.ring
-        _, replicas, d = old.shape
+        length, replicas, d = old.shape
         size = depth * replicas * d * 8
-        if size > RING_LIMIT:
+        if size > RING_LIMIT and self.on.room == math.inf:
             raise ValueError(
                 f"staleness up to {depth - 1} of {replicas} replicas with {d} weights needs "
                 f"{size / 2**30:.1f} GiB of past weights, over the limit of {RING_LIMIT / 2**30:.0f} GiB; "
                 f"use fewer replicas or updates."
             )
         # NaN where no version has been yet: reading one by mistake must not go unnoticed.
-        self.ring = np.full((depth, replicas, d), np.nan)
-        for version in range(max(0, self.version - len(old) + 1), self.version + 1):
-            self.ring[version % depth] = old[version % len(old)]
-        self.seen: FloatArray = sealed(self.ring.view())  # by problems, which may be of somebody's own
+        self.ring = self.on.full((depth, replicas, d), math.nan)
+        for version in range(max(0, self.version - length + 1), self.version + 1):
+            self.ring[version % depth, ...] = old[version % length, ...]
+        # What problems see, which may be of somebody's own.
+        self.seen = sealed(self.ring.view()) if self.on.on_host else self.ring
 
     def grow(self, depth: int) -> None:
         """Like `reserve` where the final depth is unknown: with room to spare, so that it is rarely done."""
@@ -403,16 +464,21 @@ class Replay:
         row += self.replica
         return row
 
-    def update(self, staleness: NDArray[Any]) -> None:
-        """Apply one update to every replica, with gradients of this staleness (replicas, K); -1 is none."""
+    def update(self, staleness: NDArray[Any], drawn: tuple[int, int] | None = None) -> None:
+        """Apply one update to every replica, with gradients of this staleness (replicas, K); -1 is none.
+
+        Where these are only a part of the replicas, `drawn` tells how many mini-batches the update draws for
+        those before them, and for all.
+        """
         used = staleness >= 0
-        if self.diverged.min() >= 0:  # nobody is left to train, so spare the arithmetic
+        # Nobody is left to train, so spare the arithmetic; to ask a GPU takes longer than that.
+        if self.on.on_host and self._diverged.min() >= 0:
             self._advance(self.weights, 0.0, np.zeros(used.shape), used)
             return
         everywhere = bool(used.all())
         row = self.rows(staleness)
-        choice = self._draw(row.size if everywhere else int(used.sum()))
-        # Overflow on the way to infinity is no accident here: `_freeze` reports it.
+        choice = self._draw(row.size if everywhere else int(used.sum()), drawn)
+        # Overflow on the way to infinity is no accident here: `_frozen` reports it.
         with np.errstate(over="ignore", invalid="ignore"):
             distance = self._distance_square(row) if self.learning_rate.needs_distance else None
             steps = self._steps(staleness, distance, used)
@@ -423,8 +489,7 @@ class Replay:
                 ),
                 (len(choice), self.problem.dimension),
             )
-            weights = self.weights - _weighted_mean(gradient, steps, used, everywhere)
-            self._freeze(weights)
+            weights = self._frozen(self.weights - _weighted_mean(gradient, steps, used, everywhere, self.on))
         self._advance(weights, steps, distance, used)
 
     def _steps(
@@ -436,73 +501,87 @@ class Replay:
     def loss(self, which: Any = slice(None)) -> FloatArray:
         """F of the current version of all or some replicas, +inf where it has diverged."""
         with np.errstate(over="ignore", invalid="ignore"):
-            weights = self.weights[which]
+            weights = self.weights[which, ...]
+            given = self._given("loss", self.problem.loss(weights, **self.with_work), weights.shape[:1])
             # A copy, because somebody's own loss may be a part of the weights.
-            loss = self._given("loss", self.problem.loss(weights), weights.shape[:1]).copy()
-        replica = self.replica[which, 0]
+            loss = self.on.host(given).copy()
+        replica, diverged = self.replica[which, 0], self.diverged
         lost = ~np.isfinite(loss)
-        self.diverged[replica[lost & (self.diverged[replica] < 0)]] = self.version
-        loss[self.diverged[replica] >= 0] = np.inf
+        diverged[replica[lost & (diverged[replica] < 0)]] = self.version
+        self._diverged = self.on.whole(diverged)
+        loss[diverged[replica] >= 0] = np.inf
         return loss
 
     def gradient_squares(self, staleness: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
         """||∇F(w_j)||² and the mean over K of ||∇F(w_j) - ∇F(w_τ)||², both (replicas,)."""
-        used = staleness >= 0
+        xp, used = self.xp, staleness >= 0
         with np.errstate(over="ignore", invalid="ignore"):
-            now, old = self.weights, self.table[self.rows(staleness)]
-            here = self._given("gradient", self.problem.gradient(now), now.shape)
-            there = self._given("gradient", self.problem.gradient(old), old.shape)  # (replicas, K, d)
-            gap = np.square(here[:, None] - there).sum(axis=2)
-            square, gap_square = np.vecdot(here, here), gap.sum(axis=1) / used.sum(axis=1)
+            now, old = self.weights, self._versions(self.rows(staleness))
+            here = self._given("gradient", self.problem.gradient(now, **self.with_work), now.shape)
+            there = self._given("gradient", self.problem.gradient(old, **self.with_work), old.shape)
+            gap = xp.sum(xp.square(here[:, None, :] - there), axis=2)  # (replicas, K)
+            square = self.on.host(xp.vecdot(here, here))
+            gap_square = self.on.host(xp.sum(gap, axis=1)) / used.sum(axis=1)
+        diverged = self.diverged
         for values in (square, gap_square):
-            values[(self.diverged >= 0) | ~np.isfinite(values)] = np.inf
+            values[(diverged >= 0) | ~np.isfinite(values)] = np.inf
         return square, gap_square
 
-    def _draw(self, size: int) -> NDArray[Any]:
-        choice = self.problem.draw(self.rng, size)
-        if not isinstance(choice, np.ndarray) or choice.shape[:1] != (size,):
+    def _versions(self, row: NDArray[np.intp]) -> Any:
+        """The weights that gradients were taken at, (replicas, K, d), for the caller to overwrite."""
+        flat = self.xp.take(self.table, self.on.whole(row.ravel()), axis=0)
+        return self.xp.reshape(flat, (*row.shape, -1))
+
+    def _draw(self, size: int, drawn: tuple[int, int] | None) -> NDArray[Any]:
+        """Random choices of mini-batches for the gradients of an update, of all that the update draws."""
+        before, total = drawn or (0, size)
+        choice = self.problem.draw(self.rng, total)
+        if not isinstance(choice, np.ndarray) or choice.shape[:1] != (total,):
             raise ValueError(
-                f"draw of {self.problem!r} must give an array of {size} mini-batches along its first axis; "
+                f"draw of {self.problem!r} must give an array of {total} mini-batches along its first axis; "
                 f"it gave {described(choice)}."
             )
-        return choice
+        return choice[before : before + size]
 
-    def _given(self, method: str, values: Any, shape: tuple[int, ...]) -> FloatArray:
+    def _given(self, method: str, values: Any, shape: tuple[int, ...]) -> Any:
         """What a method of the problem has given, if it is what was asked for."""
-        if type(values) is not np.ndarray or values.shape != shape or values.dtype.kind not in "fiu":
+        if self.on.on_host and (
+            type(values) is not np.ndarray or values.shape != shape or values.dtype.kind not in "fiu"
+        ):
             raise ValueError(
                 f"{method} of {self.problem!r} must give an array of numbers of shape {shape}; "
                 f"it gave {described(values)}."
             )
         # Later on a NaN comes from overflow, and counts as divergence; at the start it is no number at all.
-        if self.version == 0 and np.isnan(values).any():
+        if self.version == 0 and self.xp.any(self.xp.isnan(values)):
             raise ValueError(f"{method} of {self.problem!r} gives NaN at the start.")
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(values, dtype=self.on.dtype) if self.on.on_host else values
 
     def _distance_square(self, row: NDArray[np.intp]) -> FloatArray:
         """||w_j - w_τ||² of each gradient, (replicas, K), 0 where there is none."""
-        gap = self.table[row]  # (replicas, K, d)
-        gap -= self.weights[:, None]
-        return np.asarray(np.vecdot(gap, gap))
+        gap = self._versions(row)
+        gap -= self.weights[:, None, :]
+        return self.on.host(self.xp.vecdot(gap, gap))
 
-    def _freeze(self, weights: FloatArray) -> None:
-        """Put replicas that have just diverged, or did before, back to their last weights."""
-        lost = ~(np.vecdot(weights, weights) <= self.limit)  # true for NaN as well
-        self.diverged[lost & (self.diverged < 0)] = self.version + 1
-        frozen = self.diverged >= 0
-        if frozen.any():
-            weights[frozen] = self.weights[frozen]
+    def _frozen(self, weights: Any) -> Any:
+        """New weights, but the last ones of replicas that have just diverged, or did before."""
+        lost = ~(self.xp.vecdot(weights, weights) <= self.limit)  # true for NaN as well
+        self._diverged[lost & (self._diverged < 0)] = self.version + 1
+        frozen = self._diverged >= 0
+        if self.on.on_host and not frozen.any():
+            return weights
+        return self.xp.where(frozen[:, None], self.weights, weights)
 
     def _advance(
         self,
-        weights: FloatArray,
+        weights: Any,
         steps: FloatArray | float,
         distance: FloatArray | None,
         used: NDArray[np.bool_],
     ) -> None:
         """Make these weights the next version and note how they came about."""
         self.version += 1
-        self.ring[self.version % len(self.ring)] = weights
+        self.ring[self.version % self.ring.shape[0], ...] = weights
         if self.constant:
             return
         number, moving = used.sum(axis=1), self.diverged < 0
@@ -553,44 +632,90 @@ class Records:
         gradients = GRADIENTS * 8 * replicas * K * d
         return max(0, int((_memory.LARGEST - gradients) / max(1.0, bytes_each)))
 
-    def training(
-        self, variant: str, P: int, K: int | NDArray[Any], law: Any, max_staleness: int | None = None
-    ) -> Training:
-        """The finished run of a race with these facts."""
+    def columns(self) -> Columns:
+        """What is known of each of these replicas, in arrays of NumPy's."""
         replay = self.replay
+        lists = {
+            "time": self.time,
+            "loss": self.loss,
+            "rate": replay.rates,
+            "distance_square": replay.distances,
+            "gradient_square": self.square,
+            "gradient_gap_square": self.gap,
+        }
+        found: Columns = {name: _stacked(columns) if columns else None for name, columns in lists.items()}
+        return found | {"weights": replay.on.host(replay.weights), "diverged": replay.diverged}
+
+    def training(
+        self,
+        variant: str,
+        P: int,
+        K: int | NDArray[Any],
+        law: Any,
+        max_staleness: int | None = None,
+        columns: list[Columns] | None = None,
+    ) -> Training:
+        """The finished run of a race with these facts, of these replicas or of several parts of them."""
+        on = self.replay.on
         return Training(
-            problem=replay.problem,
+            problem=self.replay.problem,
             variant=variant,
             P=P,
             K=K,
             law=law,
-            learning_rate=replay.learning_rate,
+            learning_rate=self.replay.learning_rate,
             updates=np.array(self.updates),
-            time=_stacked(self.time),
-            loss=_stacked(self.loss),
-            weights=replay.weights,
-            diverged=replay.diverged,
-            rate=_stacked(replay.rates) if replay.rates else None,
-            distance_square=_stacked(replay.distances) if replay.distances else None,
-            gradient_square=_stacked(self.square) if self.square else None,
-            gradient_gap_square=_stacked(self.gap) if self.gap else None,
             max_staleness=max_staleness,
+            device=on.name,
+            dtype=on.precision,
+            **_joined(columns or [self.columns()]),
         )
 
 
+def _joined(parts: list[Columns]) -> dict[str, Any]:
+    """The columns of all replicas, from those of parts of them."""
+    if len(parts) == 1:
+        return dict(parts[0])
+    return {
+        name: None if some is None else np.concatenate([part[name] for part in parts])
+        for name, some in parts[0].items()
+    }
+
+
+def _parts(problem: Problem, replicas: int, depth: int, K: int, on: Arrays) -> list[slice]:
+    """Replicas in runs that fit into the memory of a device, as equal as can be."""
+    if on.room == math.inf:
+        return [slice(0, replicas)]
+    width = np.dtype(on.precision).itemsize
+    each = width * problem.dimension * (depth + GRADIENTS * K)
+    data = getattr(problem, "X", np.empty(0)).size
+    room = on.room - width * (2 * data + 3 * PIECE)  # the data twice, rows and blocks, and pieces of losses
+    if room < each:
+        raise ValueError(
+            f"one replica of {problem!r} with staleness up to {depth - 1} and K = {K} needs "
+            f"{(each + on.room - room) / 2**30:.3g} GiB, more than the {on.room / 2**30:.3g} GiB that "
+            f'{on.name} can spare; use device="cpu", or fewer past versions by a larger K.'
+        )
+    number = -(-replicas // int(room // each))
+    ends = [replicas * n // number for n in range(number + 1)]
+    return [slice(begin, end) for begin, end in itertools.pairwise(ends)]
+
+
 def _weighted_mean(
-    gradient: FloatArray, steps: FloatArray | float, used: NDArray[np.bool_], everywhere: bool
-) -> FloatArray:
+    gradient: Any, steps: FloatArray | float, used: NDArray[np.bool_], everywhere: bool, on: Arrays
+) -> Any:
     """(1/K) Σ_l η_l g_l, (replicas, d), of the gradients (N, d) that are used."""
+    xp = on.xp
     if everywhere:
-        K, each = used.shape[1], gradient.reshape(*used.shape, -1)
-        # As a product with weights (replicas or 1, 1, K): twice as fast as a sum along the middle axis.
+        K, each = used.shape[1], xp.reshape(gradient, (*used.shape, -1))
         weight = np.broadcast_to(np.asarray(steps) / K, (1, K) if np.ndim(steps) == 0 else used.shape)
     else:  # K differs between replicas
-        each = np.zeros((*used.shape, gradient.shape[1]))
-        each[used] = gradient
+        place = np.maximum(used.cumsum().reshape(used.shape) - 1, 0)  # of each gradient among those used
+        each = xp.reshape(xp.take(gradient, on.whole(place.ravel()), axis=0), (*used.shape, -1))
+        each = xp.where(on.whole(used)[..., None], each, xp.zeros_like(each))
         weight = np.broadcast_to(steps, used.shape) / used.sum(axis=1, keepdims=True)
-    return np.asarray(np.matmul(weight[:, None], each)[:, 0])
+    # As a product with weights (replicas or 1, 1, K): twice as fast as a sum along the middle axis.
+    return xp.matmul(on.floats(weight)[:, None, :], each)[:, 0, :]
 
 
 def _check(race: Any) -> None:
@@ -607,17 +732,26 @@ def _check(race: Any) -> None:
         raise ValueError("staleness of update j must be at most j, the number of versions before it.")
 
 
-def _staleness_of(race: Race) -> Callable[[int], NDArray[Any]]:
+def _staleness_of(race: Race, part: slice) -> Callable[[int], NDArray[Any]]:
     """The staleness (replicas, K) of update j, -1 where the update has fewer gradients."""
     staleness, K = race.staleness, np.asarray(race.K)
     if staleness is not None:
-        seen = sealed(staleness.view())  # by schedules, and the race is the caller's
+        seen = sealed(staleness[part])  # by schedules, and the race is the caller's
         return lambda j: seen[:, j]
     if K.ndim:
         place = np.arange(K.max())
-        return lambda j: np.where(place < K[:, j, None], 0, -1)
-    fresh = np.zeros((len(race.time), race.K), np.int32)
+        return lambda j: np.where(place < K[part, j, None], 0, -1)
+    fresh = np.zeros((part.stop - part.start, race.K), np.int32)
     return lambda j: fresh
+
+
+def _drawn_of(race: Race, part: slice) -> Callable[[int], tuple[int, int]]:
+    """How many mini-batches update j draws for the replicas before this part, and for all replicas."""
+    K, (replicas, _) = np.asarray(race.K), race.time.shape
+    if K.ndim:
+        return lambda j: (int(K[: part.start, j].sum()), int(K[:, j].sum()))
+    drawn = part.start * int(K), replicas * int(K)
+    return lambda j: drawn
 
 
 def _stacked(columns: list[FloatArray]) -> FloatArray:
