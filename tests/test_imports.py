@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "lib" / "sgdrace"
 
 # Each room, the first name of a module after `sgdrace`, with the rooms and modules that it may import.
-CHECKS = {"_arguments", "_extras", "_memory", "_quadrature", "variants", "data"}
+CHECKS = {"_arguments", "_arrays", "_extras", "_memory", "_quadrature", "variants", "data"}
 LAWS = CHECKS | {"delays"}
 TIMING = LAWS | {
     "order_statistics",
@@ -29,6 +29,7 @@ MEASURING = TIMING | LEARNING | MATHEMATICS | {"training", "adasync", "estimates
 ALL = MEASURING | {"_comparison", "scorecard"}
 MAY_IMPORT = {
     "_arguments": set(),
+    "_arrays": {"_arguments"},
     "_extras": {"_arguments"},
     "_memory": {"_arguments"},
     "_quadrature": {"_arguments"},
@@ -48,7 +49,7 @@ MAY_IMPORT = {
     "problems": CHECKS,
     "own_problem": CHECKS | {"problems"},
     "learning_rates": CHECKS,
-    "training": TIMING | LEARNING,
+    "training": TIMING | LEARNING | {"gpu.devices"},
     "theory": MATHEMATICS,
     "adasync": TIMING | LEARNING | {"training", "theory.adasync", "theory.tables"},
     "estimates": CHECKS | {"_estimate", "race", "training"},

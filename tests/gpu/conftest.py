@@ -2,6 +2,7 @@
 
 What runs where, from the cheapest to what nobody but a GPU can say:
 
+    test_training   training in every kind of arrays, among them those that allow the standard and no more
     test_compile    NVRTC compiles every kernel for five architectures; PTX is compared with what we pass
     test_gradients  the same source on the CPU, in several orders of its threads, against the problems' NumPy
     test_philox     and against the twin of the random delays, bit by bit
@@ -14,6 +15,7 @@ import os
 
 import pytest
 
+from tests.gpu.backends import on, strict  # noqa: F401 - fixtures of every test of this folder
 from tests.gpu.emulator import Emulator, compiler
 
 REQUIRED = "GPU_TESTS_REQUIRED"  # set where a missing compiler must not go unnoticed

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sgdrace._arguments import one_of, shown
+from sgdrace._arguments import one_of
 from sgdrace._arrays import DTYPES, HOST, Arrays
 from sgdrace.gpu.kernels import Kernels, must_fit
 
@@ -58,8 +58,6 @@ def arrays_for(problem: Any, device: str | Arrays, dtype: str) -> Arrays:
     """
     if isinstance(device, Arrays):
         return _suited(problem, device)
-    if not isinstance(device, str):
-        raise TypeError(f"device must be one of {', '.join(map(repr, DEVICES))}; got {shown(device)}.")
     device, dtype = one_of("device", device, DEVICES), one_of("dtype", dtype, DTYPES)
     if device != "cpu":
         try:
