@@ -27,15 +27,23 @@ def missing(what):
 
 
 @pytest.fixture(scope="session")
-def nvrtc():
+def cupy():
+    """CuPy, which can be imported without a GPU."""
+    try:
+        import cupy
+    except ImportError:
+        missing("CuPy")
+    return cupy
+
+
+@pytest.fixture(scope="session")
+def nvrtc(cupy):
     """CuPy's door to NVIDIA's compiler, which needs neither a GPU nor a driver."""
     try:
-        from cupy.cuda import nvrtc
-
-        nvrtc.getVersion()
+        cupy.cuda.nvrtc.getVersion()
     except Exception:  # CuPy raises what it likes where the library is missing
-        missing("CuPy with NVRTC")
-    return nvrtc
+        missing("NVRTC")
+    return cupy.cuda.nvrtc
 
 
 @pytest.fixture(scope="session")

@@ -117,7 +117,7 @@ def test_a_mistake_in_the_source_is_found(nvrtc):
     program = nvrtc.createProgram(
         kernels.source().replace("warp_sum(part)", "warp_sun(part)"), "k.cu", [], []
     )
-    with pytest.raises(nvrtc.NVRTCError, match="NVRTC_ERROR_COMPILATION"):
+    with pytest.raises(nvrtc.NVRTCError):
         nvrtc.compileProgram(program, list(kernels.options("float32")))
     assert "warp_sun" in nvrtc.getProgramLog(program)
     nvrtc.destroyProgram(program)

@@ -35,6 +35,7 @@ CHANGES = {
     "softmax that overflows": ("exp(z[u * stride] - largest)", "exp(z[u * stride])"),
     "class not subtracted": ("REAL(1) : REAL(0)", "REAL(0) : REAL(0)"),
     "sign of the logistic function": ("exp(-z[0])", "exp(z[0])"),
+    "weights overwritten that others read": ("weights[k] = from[k]", "weights[d - 1 - k] = from[d - 1 - k]"),
     "barrier that only some reach": ("if (lane == 0)\n", "if (lane == 0) { __syncthreads(); }\n"),
     "residuals over the weights": ("REAL* z = shared + d;", "REAL* z = shared + d - 1;"),
     "residuals beyond the memory": ("REAL* z = shared + d;", "REAL* z = shared + d + 1;"),
