@@ -23,16 +23,18 @@ TIMING = LAWS | {
     "stepped_race",
     "protocol",
 }
+ARRAYS = {"_arrays", "gpu.devices"}
 LEARNING = {"problems", "own_problem", "learning_rates"}
 MATHEMATICS = LAWS | {"order_statistics", "theory"}
 MEASURING = TIMING | LEARNING | MATHEMATICS | {"training", "adasync", "estimates", "runtimes", "contests"}
-ALL = MEASURING | {"_comparison", "scorecard"}
+ALL = MEASURING | {"_comparison", "scorecard", "gpu"}
 MAY_IMPORT = {
     "_arguments": set(),
     "_extras": {"_arguments"},
     "_memory": {"_arguments"},
     "_quadrature": {"_arguments"},
     "variants": {"_arguments"},
+    "_arrays": {"_arguments"},
     "data": CHECKS,
     "delays": LAWS,
     "order_statistics": LAWS,
@@ -45,10 +47,10 @@ MAY_IMPORT = {
     "protocol": TIMING,
     "race": TIMING,
     "stepped_race": TIMING,
-    "problems": CHECKS,
+    "problems": CHECKS | {"_arrays"},
     "own_problem": CHECKS | {"problems"},
     "learning_rates": CHECKS,
-    "training": TIMING | LEARNING,
+    "training": TIMING | LEARNING | ARRAYS,
     "theory": MATHEMATICS,
     "adasync": TIMING | LEARNING | {"training", "theory.adasync", "theory.tables"},
     "estimates": CHECKS | {"_estimate", "race", "training"},
