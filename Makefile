@@ -6,6 +6,7 @@
 # make notebooks  run the notebooks and bring them into the form that git keeps
 # make seeds      run the notebooks with other random numbers; which checks were luck?
 # make bench      side-by-side measurements
+# make bench-gpu  gradients on the GPU of this machine beside its CPU; says so where there is none
 # make cover      the picture on the cover
 # Each makes the environment (.venv, node_modules) first, and again only when the pins change.
 
@@ -20,7 +21,7 @@ export HOME := $(CURDIR)/_build/home
 $(shell mkdir -p "$(HOME)")
 endif
 
-.PHONY: install book demo serve lab notebooks seeds test unit bench cover clean
+.PHONY: install book demo serve lab notebooks seeds test unit bench bench-gpu cover clean
 
 install: .venv/installed node_modules/installed
 
@@ -77,6 +78,9 @@ unit: .venv/installed-test
 
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks
+
+bench-gpu: .venv/installed-test
+	$(BIN)/python -m benchmarks.gpu
 
 clean:
 	rm -rf _build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

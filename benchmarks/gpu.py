@@ -1,4 +1,4 @@
-"""Mini-batch gradients on the GPU of this machine beside the same ones on its CPU; `make bench-gpu` runs this.
+"""Mini-batch gradients on the GPU of this machine beside those of its CPU; `make bench-gpu` runs this.
 
 Three programs take turns in one run: NumPy on the CPU, array expressions of CuPy's that form the rows of all
 mini-batches, and the fused kernel. A machine without a GPU says what is missing, and that is all.
@@ -18,7 +18,7 @@ from sgdrace.problems import Workspace
 
 ROUNDS = 5
 FULL, QUICK = 10_000, 20  # gradients at a time
-HEAD = f"{'problem':32} {'dtype':8} {'kernel':>10} {'CuPy/kernel':>12} {'CPU/kernel':>11} {'GB/s':>7} {'of roof':>8}"
+HEAD = f"{'problem':50} {'dtype':8} {'kernel':>9} {'CuPy/it':>8} {'CPU/it':>8} {'GB/s':>7} {'of roof':>8}"
 
 
 def main() -> None:
@@ -96,10 +96,12 @@ def plain(problem: Any, on: Arrays, w: Any, choice: np.ndarray) -> Any:
 def row_in_words(row: dict[str, Any]) -> str:
     seconds, least = row["seconds"], row["least"]
     fused = seconds["fused"]
-    roof = f"{least.memory_bytes / fused / 1e9:7.0f} {least.seconds / fused:8.0%}" if least else f"{'-':>7} {'-':>8}"
+    roof = f"{'-':>7} {'-':>8}"
+    if least:
+        roof = f"{least.memory_bytes / fused / 1e9:7.0f} {least.seconds / fused:8.0%}"
     return (
-        f"{row['problem']:32} {row['dtype']:8} {roofline.microseconds(fused):>10} "
-        f"{seconds['plain'] / fused:12.2f} {seconds['cpu'] / fused:11.2f} {roof}"
+        f"{row['problem']:50} {row['dtype']:8} {roofline.microseconds(fused):>9} "
+        f"{seconds['plain'] / fused:8.2f} {seconds['cpu'] / fused:8.2f} {roof}"
     )
 
 

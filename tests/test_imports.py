@@ -26,7 +26,7 @@ TIMING = LAWS | {
 LEARNING = {"problems", "own_problem", "learning_rates"}
 MATHEMATICS = LAWS | {"order_statistics", "theory"}
 MEASURING = TIMING | LEARNING | MATHEMATICS | {"training", "adasync", "estimates", "runtimes", "contests"}
-ALL = MEASURING | {"_comparison", "scorecard"}
+ALL = MEASURING | {"_comparison", "gpu", "scorecard"}
 MAY_IMPORT = {
     "_arguments": set(),
     "_arrays": {"_arguments"},

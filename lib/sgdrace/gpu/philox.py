@@ -173,7 +173,7 @@ def _made_with(launch: Launch) -> _Elsewhere:
 def _device(device: str) -> _Elsewhere | None:
     if one_of("device", device, ["cpu", "gpu"]) == "cpu":
         return None
-    from sgdrace.gpu.devices import gpu  # type: ignore[import-not-found, unused-ignore]
+    from sgdrace.gpu.devices import gpu
 
     on = gpu("float64")
     return _Elsewhere(on.kernels, lambda size: on.empty((size,)), on.host)
