@@ -805,13 +805,14 @@ def as_problem(problem: Any) -> Problem:
 
 def _products(left: Any, right: list[Any], ends: NDArray[Any], out: Any, on: Arrays) -> None:
     """Multiply each group of rows by the matrix of its block: group b ends before row ends[b]."""
-    # np.dot starts faster than np.matmul, which matters for matrices this small.
-    product = np.dot if on.on_host else on.xp.matmul
     begin = 0
     for matrix, end in zip(right, ends.tolist(), strict=True):
-        if end > begin:
-            on.into(out[begin:end, :], product, left[begin:end, :], matrix)
-            begin = end
+        if end > begin and on.on_host:
+            # np.dot starts faster than np.matmul, which matters for matrices this small.
+            np.dot(left[begin:end], matrix, out=out[begin:end])
+        elif end > begin:
+            out[begin:end, :] = on.xp.matmul(left[begin:end, :], matrix)
+        begin = end
 
 
 def _pieces(size: int, width: int) -> list[slice]:

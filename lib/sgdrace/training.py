@@ -415,6 +415,7 @@ class Replay:
         with np.errstate(over="ignore"):
             limit = np.square(DIVERGED * max(1.0, float(np.linalg.norm(start))))
             self.limit = float(limit.astype(on.precision))
+        self._equal: Any = None  # shares of gradients that all have the same step
         self.rates: list[FloatArray] = []  # (replicas,) each
         self.distances: list[FloatArray] = []  # (replicas,) each
 
@@ -489,7 +490,11 @@ class Replay:
                 ),
                 (len(choice), self.problem.dimension),
             )
-            weights = self._frozen(self.weights - _weighted_mean(gradient, steps, used, everywhere, self.on))
+            each = gradient if everywhere else _spread(gradient, used, self.on)
+            each = self.xp.reshape(each, (*used.shape, -1))  # (replicas, K, d)
+            # (1/K) Σ_l η_l g_l as a product: twice as fast as a sum along the middle axis.
+            change = self.xp.matmul(self._shares(steps, used, everywhere), each)[:, 0, :]
+            weights = self._frozen(self.weights - change)
         self._advance(weights, steps, distance, used)
 
     def _steps(
@@ -497,6 +502,19 @@ class Replay:
     ) -> FloatArray | float:
         steps = self.learning_rate.steps(Update(self.version, staleness, distance))
         return steps if self.constant else checked_steps(self.learning_rate, steps, used)
+
+    def _shares(self, steps: FloatArray | float, used: NDArray[np.bool_], everywhere: bool) -> Any:
+        """η_l/K of each gradient, (replicas or 1, 1, K)."""
+        K = used.shape[1]
+        if everywhere and np.ndim(steps) == 0:
+            if not self.constant or self._equal is None or self._equal.shape[2] != K:
+                self._equal = self.on.full((1, 1, K), float(steps) / K)
+            return self._equal
+        if everywhere:
+            share = np.broadcast_to(np.asarray(steps) / K, used.shape)
+        else:
+            share = np.broadcast_to(steps, used.shape) / used.sum(axis=1, keepdims=True)
+        return self.on.floats(share)[:, None, :]
 
     def loss(self, which: Any = slice(None)) -> FloatArray:
         """F of the current version of all or some replicas, +inf where it has diverged."""
@@ -701,21 +719,11 @@ def _parts(problem: Problem, replicas: int, depth: int, K: int, on: Arrays) -> l
     return [slice(begin, end) for begin, end in itertools.pairwise(ends)]
 
 
-def _weighted_mean(
-    gradient: Any, steps: FloatArray | float, used: NDArray[np.bool_], everywhere: bool, on: Arrays
-) -> Any:
-    """(1/K) Σ_l η_l g_l, (replicas, d), of the gradients (N, d) that are used."""
-    xp = on.xp
-    if everywhere:
-        K, each = used.shape[1], xp.reshape(gradient, (*used.shape, -1))
-        weight = np.broadcast_to(np.asarray(steps) / K, (1, K) if np.ndim(steps) == 0 else used.shape)
-    else:  # K differs between replicas
-        place = np.maximum(used.cumsum().reshape(used.shape) - 1, 0)  # of each gradient among those used
-        each = xp.reshape(xp.take(gradient, on.whole(place.ravel()), axis=0), (*used.shape, -1))
-        each = xp.where(on.whole(used)[..., None], each, xp.zeros_like(each))
-        weight = np.broadcast_to(steps, used.shape) / used.sum(axis=1, keepdims=True)
-    # As a product with weights (replicas or 1, 1, K): twice as fast as a sum along the middle axis.
-    return xp.matmul(on.floats(weight)[:, None, :], each)[:, 0, :]
+def _spread(gradient: Any, used: NDArray[np.bool_], on: Arrays) -> Any:
+    """Gradients (N, d) of those that are used, for all of (replicas·K, d): 0 for the others."""
+    place = np.maximum(used.ravel().cumsum() - 1, 0)
+    each = on.xp.take(gradient, on.whole(place), axis=0)
+    return on.xp.where(on.whole(used.ravel())[:, None], each, on.xp.zeros_like(each))
 
 
 def _check(race: Any) -> None:
