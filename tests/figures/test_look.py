@@ -3,8 +3,6 @@
 import inspect
 import itertools
 import re
-import subprocess
-import sys
 
 import matplotlib as mpl
 import matplotlib.style
@@ -117,11 +115,6 @@ def test_a_figure_does_not_depend_on_settings_of_matplotlib():
         assert both() == plain
     with mpl.rc_context({"figure.constrained_layout.use": True, "figure.dpi": 200, "path.simplify": False}):
         assert both() == plain
-
-
-def test_no_figure_is_left_open_in_pyplot():
-    code = "import sys, sgdrace.figures; print('matplotlib.pyplot' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def test_the_style_sheet_asks_for_the_width_of_the_container_and_not_of_the_window():
