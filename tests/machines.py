@@ -19,7 +19,8 @@ def run_without_cpu_features(code, *words):
 
 
 RUNS = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 exec(sys.argv[1])
 for code in sys.argv[2:]:
     print("begins", flush=True)
@@ -31,7 +32,7 @@ for code in sys.argv[2:]:
 """
 
 
-def interrupt(codes, setup, pause=0.5, patience=20):
+def interrupt(codes, setup, pause=1.0, patience=60):
     """How each of some long runs in one Python ends that is interrupted a moment after it has begun.
 
     And last, how the Python itself ends: none of the runs may have left anything behind that goes on.
