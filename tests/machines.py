@@ -1,6 +1,7 @@
-"""Another Python process: one that is interrupted, or that runs on a lesser processor."""
+"""Another Python process: one whose work is interrupted, or that runs on a lesser processor."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -17,20 +18,39 @@ def run_without_cpu_features(code, *words):
     subprocess.run([sys.executable, "-c", code, *words], env=environment, check=True, timeout=120)
 
 
-def interrupt(code, patience=20):
-    """The last line of what a script says that is interrupted a second after it has said that it begins."""
-    script = f"{code.strip()}\nprint('finished')"
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "begins\n", process.stderr.read()
+RUNS = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
+exec(sys.argv[1])
+for code in sys.argv[2:]:
+    print("begins", flush=True)
+    try:
+        exec(compile(code, "run", "exec"))  # of bare text, the Python itself would die of the interrupt
+        print("finished", flush=True)
+    except BaseException as error:
+        print(type(error).__name__, flush=True)
+"""
+
+
+def interrupt(codes, setup, pause=1.0, patience=60):
+    """How each of some long runs in one Python ends that is interrupted a moment after it has begun.
+
+    And last, how the Python itself ends: none of the runs may have left anything behind that goes on.
+    """
+    ends = []
+    command = [sys.executable, "-c", RUNS, setup, *codes]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as process:
+        for _ in codes:
+            assert process.stdout.readline() == b"begins\n"
+            if not select.select([process.stdout], [], [], pause)[0]:
+                process.send_signal(signal.SIGINT)
+            if not select.select([process.stdout], [], [], patience)[0]:
+                process.kill()
+                return [*ends, f"still running {patience} s after the interrupt"]
+            ends.append(process.stdout.readline().decode().strip())
         try:
-            process.wait(1)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-        try:
-            out, err = process.communicate(timeout=patience)
+            ends.append(process.wait(patience))
         except subprocess.TimeoutExpired:
             process.kill()
-            return f"still running {patience} s after the interrupt"
-    return (out + err).strip().splitlines()[-1]
+            ends.append(f"still running {patience} s after all have ended")
+    return ends

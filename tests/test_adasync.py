@@ -129,14 +129,14 @@ def test_a_run_with_changing_K_is_the_training_of_its_own_race(variant, delay):
 
     arguments = {"learning_rate": StalenessCompensating(0.1, 0.2), "replicas": 3, "seed": 4}
     run = train_adaptively(
-        LOGISTIC, variant, 8, delay, rule, updates=150, interval=1e-3, gradients=True, **arguments
+        LOGISTIC, variant, 8, delay, rule, updates=60, interval=1e-3, gradients=True, **arguments
     )
-    assert run.K.shape == (3, 150)
+    assert run.K.shape == (3, 60)
     assert set(np.unique(run.K)) == {1, 2, 3, 4, 5, 6}
     # The same race again, from the K that were chosen, then trained as a whole.
     steps = SteppedRace(variant, 8, delay, replicas=3, seed=4)
-    time, staleness = np.empty((3, 150)), np.full((3, 150, 6), -1, np.int32)
-    for j in range(150):
+    time, staleness = np.empty((3, 60)), np.full((3, 60, 6), -1, np.int32)
+    for j in range(60):
         step = steps.update(run.K[:, j])
         time[:, j] = step.time
         staleness[:, j, : step.staleness.shape[1]] = step.staleness

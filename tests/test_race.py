@@ -111,7 +111,7 @@ def _few(monkeypatch):
 @pytest.mark.parametrize("variant", VARIANTS)
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-    max_examples=150,
+    max_examples=50,
     deadline=None,
     derandomize=True,
 )
@@ -129,7 +129,7 @@ def test_race_equals_protocol_event_by_event(variant, data):
 
 
 @pytest.mark.parametrize("variant", ["K-async", "K-batch-async"])
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_a_race_that_ignores_stale_gradients_equals_protocol_event_by_event(variant, data):
     P, K, law, updates, replicas, seed = data.draw(cases(variant))
@@ -173,9 +173,9 @@ def test_what_is_ignored_is_bounded_whatever_the_delays():
     # than the limit: so at most (P - 1)/(limit + 1) are, on average over the updates so far.
     for law in (Exponential(), Lomax(1.1), PerLearner(Lomax(1.1), factors=[1, 1, 1, 50, 50, 900])):
         for K, limit in ((1, 0), (1, 5), (4, 0), (9, 2)):
-            race = simulate("K-batch-async", 6, K, law, 400, replicas=5, max_staleness=limit)
+            race = simulate("K-batch-async", 6, K, law, 150, replicas=5, max_staleness=limit)
             so_far = (race.ignored >= 0).sum(axis=2).cumsum(axis=1)
-            assert (so_far * (limit + 1) <= 5 * np.arange(1, 401)).all()
+            assert (so_far * (limit + 1) <= 5 * np.arange(1, 151)).all()
             assert race.staleness.max() <= limit
 
 
@@ -293,10 +293,10 @@ LONG_RACES = [
 ]
 
 
-@pytest.mark.parametrize("race", LONG_RACES)
-def test_an_interrupt_stops_a_race(race):
-    begin = "from sgdrace import Erlang, Pareto, simulate\nprint('begins', flush=True)\n"
-    assert interrupt(f"{begin}simulate({race}, seed=0)") == "KeyboardInterrupt"
+def test_an_interrupt_stops_a_race():
+    races = [f"simulate({race}, seed=0)" for race in LONG_RACES]
+    ends = interrupt(races, setup="from sgdrace import Erlang, Pareto, simulate")
+    assert ends == ["KeyboardInterrupt"] * len(LONG_RACES) + [0]
 
 
 def test_streams_are_copied_rarely_however_long_they_grow():

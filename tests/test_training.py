@@ -300,16 +300,17 @@ def late_loss(run):
 
 @pytest.mark.parametrize(("eta", "fixed", "scheduled"), [(0.05, 0.0206, 0.0118), (0.1, 0.0608, 0.0178)])
 def test_staleness_compensation_lowers_the_floor_of_async_sgd(eta, fixed, scheduled):
-    race = simulate("K-async", 40, 1, Exponential(), updates=8000, replicas=20, seed=1)
-    # Both our mean of 20 runs and the table's of 30 scatter by 5 % to 10 %.
+    race = simulate("K-async", 40, 1, Exponential(), updates=3000, replicas=40, seed=1)
+    # Both our mean of 40 runs and the table's of 30 longer ones scatter by 5 % to 10 %.
     assert late_loss(train(TEN, race, eta, every=40)) == pytest.approx(fixed, rel=0.25)
     schedule = StalenessCompensating(C=0.001, eta_max=eta)
     assert late_loss(train(TEN, race, schedule, every=40)) == pytest.approx(scheduled, rel=0.25)
 
 
-@pytest.mark.parametrize(("eta", "scheduled"), [(0.05, 0.0118), (0.1, 0.0114)])
-def test_staleness_compensation_prevents_divergence_under_constant_delay(eta, scheduled):
-    race = staggered(40, updates=8000, replicas=10)
+# How soon a fixed rate diverges depends on it.
+@pytest.mark.parametrize(("eta", "updates", "scheduled"), [(0.05, 8000, 0.0118), (0.1, 4000, 0.0114)])
+def test_staleness_compensation_prevents_divergence_under_constant_delay(eta, updates, scheduled):
+    race = staggered(40, updates, replicas=10)
     fixed = train(TEN, race, eta, every=40)
     assert (fixed.diverged > 0).all()
     run = train(TEN, race, StalenessCompensating(C=0.001, eta_max=eta), every=40)
@@ -420,16 +421,14 @@ def test_a_run_whose_records_no_memory_can_hold_is_refused_before_it_starts(monk
         train(Quadratic(np.ones(1000)), race)  # the gradients of one update
 
 
-@pytest.mark.parametrize("run", ["train(Quadratic(), race)", "train_adaptively(*setting, until=1e6)"])
-def test_an_interrupt_stops_a_run(run):
-    code = f"""
+def test_an_interrupt_stops_a_run():
+    setup = """
 from sgdrace import *
-race = simulate("K-async", 8, 2, Exponential(), updates=1_000_000, seed=0)
+race = simulate("K-async", 8, 2, Exponential(), updates=300_000, seed=0)
 setting = (Quadratic(), "K-async", 8, Exponential(), SqrtRule(1))
-print("begins", flush=True)
-{run}
 """
-    assert interrupt(code) == "KeyboardInterrupt"
+    runs = ["train(Quadratic(), race)", "train_adaptively(*setting, until=1e6)"]
+    assert interrupt(runs, setup) == ["KeyboardInterrupt", "KeyboardInterrupt", 0]
 
 
 # --- what a run remembers and tells

@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from scipy import stats
@@ -78,8 +79,15 @@ def _difference(left: Any, right: Any, alarms: float) -> tuple[float, float, flo
     sides = [side for side in (left, right) if isinstance(side, Estimate)]
     error = math.hypot(*(float(side.standard_error) for side in sides))
     runs = min(side.runs for side in sides)
-    limit = stats.norm.isf(alarms / 2) if math.isinf(runs) else stats.t.isf(alarms / 2, max(runs - 1, 1))
-    return value_of(left) - value_of(right), error, float(limit)
+    return value_of(left) - value_of(right), error, _limit(alarms, runs)
+
+
+@cache  # all rows of a table ask for the same, and SciPy takes longer to answer than the rest of a check
+def _limit(alarms: float, runs: float) -> float:
+    """How many standard errors chance brings once in so many times, two-sided."""
+    return float(
+        stats.norm.isf(alarms / 2) if math.isinf(runs) else stats.t.isf(alarms / 2, max(runs - 1, 1))
+    )
 
 
 def _in_errors(difference: float, error: float, size: float) -> float:

@@ -5,7 +5,8 @@ from functools import cache, partial
 from xml.etree import ElementTree
 
 import numpy as np
-from matplotlib.textpath import TextPath
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
 from sgdrace import VARIANTS, Constant, Exponential, Pareto, QuadraticRule, simulate, train, train_adaptively
 from sgdrace.estimates import Estimate
@@ -44,6 +45,7 @@ from sgdrace.scorecard import CLAIMS, Evidence, Row, score
 from tests.examples import CONTINUOUS, DISCRETE
 
 LAWS = [*CONTINUOUS, *DISCRETE]
+TWELVE = FontProperties(size=12)
 
 
 @cache
@@ -316,10 +318,11 @@ def _words(figure):
     return found
 
 
-@cache
 def width_of(words, size):
     # DejaVu Sans is a tenth wider than the fonts of pages: Arial, Helvetica, Segoe UI, Roboto.
-    return 0.9 * TextPath((0, 0), words, size=size).get_extents().width if words.strip() else 0.0
+    return (
+        0.9 * size / 12 * text_to_path.get_text_width_height_descent(words.strip(), TWELVE, ismath=False)[0]
+    )
 
 
 def leaders_of(svg):

@@ -1,6 +1,8 @@
 """Facts about axes: that they stay where they are put, have ticks enough, and name the unit of time."""
 
+import itertools
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -54,17 +56,16 @@ def axes(picture):
     return [axes_of(words) for words, _, _ in words_of(drawn(picture))]
 
 
-@pytest.mark.parametrize("low", [0.0, -3.0, 7.3, 0.9])
-@pytest.mark.parametrize("span", [1e-3, 0.7, 1.0, 3.9, 8.0, 12345.0])
 @pytest.mark.parametrize("count", range(1, 7))
-def test_a_scale_has_three_ticks_however_few_were_wanted(low, span, count):
-    assert 3 <= len(Scale(low, low + span, 0, 1).ticks(count)) <= count + 5
+def test_a_scale_has_three_ticks_however_few_were_wanted(count):
+    for low, span in itertools.product([0.0, -3.0, 7.3, 0.9], [1e-3, 0.7, 1.0, 3.9, 8.0, 12345.0]):
+        assert 3 <= len(Scale(low, low + span, 0, 1).ticks(count)) <= count + 5
 
 
-@pytest.mark.parametrize("low", [0.011, 0.05, 1.0, 1.2, 30.0])
 @pytest.mark.parametrize("ratio", [1.01, 1.5, 2.9, 6.0, 20.0, 49.0, 99.0, 700.0, 1e5, 1e30])
-def test_a_log_scale_has_three_ticks_however_short(low, ratio):
-    assert 3 <= len(Scale(low, low * ratio, 0, 1, log=True).ticks()) <= 9
+def test_a_log_scale_has_three_ticks_however_short(ratio):
+    for low in (0.011, 0.05, 1.0, 1.2, 30.0):
+        assert 3 <= len(Scale(low, low * ratio, 0, 1, log=True).ticks()) <= 9
 
 
 def test_counts_have_no_ticks_between_whole_numbers():
@@ -85,6 +86,7 @@ def test_the_density_of_one_learner_does_not_move_with_k(law, P):
     assert len(lines) == 1
 
 
+@cache
 def given(y):
     """Pictures of different data on the same axes; the larger y, the higher they reach."""
     law, loss = Exponential(rate=1 / y), [3.0 * y, 0.5 * y, 0.2 * y]
@@ -172,6 +174,7 @@ def test_an_axis_of_times_does_not_begin_below_zero():
         densities(Exponential(), 8, 4, xlim=(-1, 2))
 
 
+@cache
 def timed(unit):
     """Every picture that has an axis of time, and what the axis and the words say."""
     law, async_race = Exponential(), race_of("K-async", 3, 1, 8)
