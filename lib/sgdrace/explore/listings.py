@@ -30,7 +30,7 @@ def listing(
     until: str | None = None,
     language: str = "python",
 ) -> Listing:
-    """The source of a function, from the first line that begins with `since` to the next with `until`.
+    r"""The source of a function, from the first line that begins with `since` to the next with `until`.
 
     Source text of another `language` can be given as it is. Indented half as far as in the file, so that it
     fits a phone.
@@ -38,7 +38,7 @@ def listing(
     >>> from sgdrace.protocol import VirtualClock
     >>> listing(VirtualClock.now, since="return")
     return self.clock
-    >>> listing("int f() {\\n    return 1;\\n}", since="return", until="return", language="cuda")
+    >>> listing("int f() {\n    return 1;\n}", since="return", until="return", language="cuda")
     return 1;
     """
     if isinstance(function, str):
