@@ -3,6 +3,7 @@
 import pytest
 
 from sgdrace.explore import listing
+from sgdrace.gpu.kernels import source
 from sgdrace.protocol import VirtualClock, run
 
 
@@ -30,3 +31,15 @@ def test_what_cannot_be_listed_is_refused():
         listing(3)
     with pytest.raises(ValueError, match="since must be how a line of run begins; got 'nothing'"):
         listing(run, since="nothing")
+    with pytest.raises(ValueError, match="until must be how a line of run begins; got 'import'"):
+        listing(run, since="sync =", until="import")  # which is there, but before
+
+
+def test_a_part_of_the_cuda_source_is_set_as_cuda():
+    part = listing(source(), since="for (unsigned distance", until="return part", language="cuda")
+    assert repr(part).splitlines() == [
+        "for (unsigned distance = WARP / 2; distance > 0; distance /= 2)",
+        "  part += __shfl_xor_sync(WHOLE_WARP, part, distance);",
+        "return part;",
+    ]
+    assert part._repr_markdown_().startswith("```cuda\nfor (unsigned")

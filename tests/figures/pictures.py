@@ -28,6 +28,7 @@ from sgdrace.figures import (
     patience,
     pulls,
     race,
+    roofline,
     rounds,
     shares,
     slopes,
@@ -38,8 +39,11 @@ from sgdrace.figures import (
     to_svg,
     valley,
     verdicts,
+    warps,
     winner_map,
 )
+from sgdrace.gpu import block
+from sgdrace.gpu.roofline import CARDS, Update, fused, plain
 from sgdrace.problems import Quadratic
 from sgdrace.scorecard import CLAIMS, Evidence, Row, score
 from tests.examples import CONTINUOUS, DISCRETE
@@ -232,6 +236,15 @@ def patience_at(P, t):
     return patience(patient_run(P), t, {"K = 8": fixed} if P == 8 else None, until=20.0)
 
 
+def roofline_of(card, dtype, rows, gradients=10_000):
+    update = Update(gradients, rows, dtype=dtype)
+    return roofline([fused(update, CARDS[card]), plain(update, CARDS[card])])
+
+
+def warps_at(time, without=None, paces=(1, 2, 2, 2), rows=8):
+    return warps(block.run(paces, rows, without), time, until=10 if rows == 8 else None)
+
+
 def cases():
     """What draws a picture of every kind. Nothing is simulated, drawn or random before it is called."""
     for P in (1, 8, 64):
@@ -292,6 +305,16 @@ def cases():
         for factor in (0.5, 1.0, 1.1):
             yield partial(evidence_of, name, factor)
     yield extreme_evidence
+    for card in CARDS:
+        for dtype in ("float32", "float64"):
+            for rows in (10_000, 1_000_000):
+                yield partial(roofline_of, card, dtype, rows)
+    yield partial(roofline_of, "RTX 4090", "float32", 100, gradients=10)  # everything is in the cache
+    for time in (0, 1, 5, 10):
+        for without in (None, 2):
+            yield partial(warps_at, time, without)
+    yield partial(warps_at, 70, None, (1,), 32)
+    yield partial(warps_at, 40, 3, (3, 1, 1, 2, 1, 1, 1, 1), 20)
 
 
 def drawn(picture):

@@ -16,6 +16,7 @@ from sgdrace._extras import extra
 with extra("explore", what="sgdrace.figures"):
     from sgdrace.figures.picture import Picture  # the first that imports Matplotlib
 
+from sgdrace.figures.blocks import warps
 from sgdrace.figures.colors import (
     VARIANT,
     WORK,
@@ -33,6 +34,7 @@ from sgdrace.figures.lines import (
 from sgdrace.figures.maps import Tile, heat_map, tiles, winner_map
 from sgdrace.figures.patience import patience
 from sgdrace.figures.races import Runner, race
+from sgdrace.figures.roofs import roofline
 from sgdrace.figures.scores import evidence, verdicts
 from sgdrace.figures.slopes import slopes
 from sgdrace.figures.svg import (
@@ -70,6 +72,7 @@ __all__ = [
     "patience",
     "pulls",
     "race",
+    "roofline",
     "rounds",
     "shares",
     "slopes",
@@ -80,5 +83,6 @@ __all__ = [
     "to_svg",
     "valley",
     "verdicts",
+    "warps",
     "winner_map",
 ]

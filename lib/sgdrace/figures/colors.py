@@ -79,6 +79,15 @@ VERDICT = {
     "red: its test fails": CRIMSON,
 }
 
+# What the threads of a GPU do, and what they must not leave behind. Words stand on the bars.
+PHASE = {
+    "load": Shade(INK, 0.2, 1.0),
+    "multiply": Shade(TEAL, 1.0, 1.0),
+    "residual": Shade(VIOLET, 1.0, 1.0),
+    "add up": Shade("#8A8A8A", 1.0, 1.0),
+    "wrong": Shade(CRIMSON, 1.0, 1.0),
+}
+
 # For curves that are of no variant and of no law.
 INKS = tuple(Stroke(INK, dash) for dash in (SOLID, DASHED, DOTTED, DASH_DOT, (2, 2.5), (8, 3)))
 FADED = Stroke("#8A8A8A")  # what stands behind: copies in flight
