@@ -83,6 +83,21 @@ def test_what_the_driver_and_cupy_say_becomes_one_sentence(cupy, sentence, drive
     assert train(Quadratic(), RACE, device="auto").device == "cpu"
 
 
+def test_a_gpu_has_a_name_kernels_and_room_for_what_is_free(driver):
+    pytest.importorskip("array_api_compat.cupy")
+    card = cupy_that(lambda: 1)
+    card.cuda.runtime.getDevice = lambda: 0
+    card.cuda.runtime.getDeviceProperties = {0: {"name": b"Tesla T4"}}.__getitem__
+    card.cuda.runtime.memGetInfo = lambda: (900, 1000)
+    card.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 100)
+    card.asnumpy = np.asarray
+    driver(card)
+    assert missing() is None
+    there = arrays_for(LeastSquares(np.eye(3), np.ones(3), m=1), "auto", "float32")
+    assert (there.name, there.precision, there.room) == ("Tesla T4", "float32", 800)
+    assert isinstance(there.kernels, kernels.Kernels) and not there.on_host
+
+
 @needs_none
 def test_where_there_is_no_gpu_auto_trains_with_numpy_and_says_so():
     assert train(Quadratic(), RACE, device="auto") == train(Quadratic(), RACE)

@@ -45,8 +45,8 @@ def gpu(dtype: str = "float64") -> Arrays:
 
     device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
     free, _ = cupy.cuda.runtime.memGetInfo()
-    name = device["name"].decode()
-    return Arrays(xp, dtype, None, name, cupy.asnumpy, Kernels(), SHARE * free)
+    free += cupy.get_default_memory_pool().free_bytes()  # what CuPy holds for the next who asks
+    return Arrays(xp, dtype, None, device["name"].decode(), cupy.asnumpy, Kernels(), SHARE * free)
 
 
 def arrays_for(problem: Any, device: str | Arrays, dtype: str) -> Arrays:
