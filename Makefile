@@ -21,6 +21,9 @@ export HOME := $(CURDIR)/_build/home
 $(shell mkdir -p "$(HOME)")
 endif
 
+# Every kernel and every worker of a test run would else compile the package and its tests again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install book demo serve lab notebooks seeds test unit bench bench-gpu cover clean
 
 install: .venv/installed node_modules/installed
@@ -74,7 +77,7 @@ test: .venv/installed-test book demo
 
 # What a change of lib/ wants to know before the rest is built.
 unit: .venv/installed-test
-	$(BIN)/pytest --numprocesses 2 --ignore tests/site --ignore tests/notebooks --ignore tests/test_benchmarks.py tests lib README.md
+	$(BIN)/pytest --numprocesses 2 --dist worksteal $(addprefix --ignore ,tests/site tests/notebooks tests/gpu tests/test_benchmarks.py) tests lib README.md
 
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sgdrace import theory
+from sgdrace._arrays import HOST
 from sgdrace.problems import (
     MLP,
     LeastSquares,
@@ -107,6 +108,7 @@ def test_a_block_gradient_is_the_sum_over_its_rows_times_blocks_over_n(name):
     alone = type(problem).__new__(type(problem))
     alone.__dict__.update(problem.__dict__)
     alone.X, alone.y = problem._block_X[b][live], problem._block_y[b][live]
+    alone._here = alone._data(HOST)
     penalty = getattr(problem, "l2", 0.0) * w
     expected = (alone.gradient(w) - penalty) * live.sum() * problem.blocks / len(problem.X) + penalty
     assert problem.mini_batch_gradients(w, np.array([b])) == pytest.approx(expected, rel=1e-12, abs=1e-14)
