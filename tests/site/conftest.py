@@ -16,9 +16,11 @@ One more check on every page:
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 `at` says how the check wants its page, whatever others asked for before: in which window, and if need be
-`unfolded=True` or what a browser can emulate, `media="print"`, `forced_colors="active"` and the like. What
-else a check changes, it changes back. `opened.errors` is what the page complained of, and `opened.elsewhere`
-what it asked of other hosts.
+`veiled=True` (as it comes; such checks are in test_arrival.py, which runs first, because a page whose veils
+were lifted is opened again), `unfolded=True` or what a browser can emulate, `media="print"`,
+`forced_colors="active"` and the like. What else a check changes, it changes back. `opened.errors` is what
+the page complained of, and `opened.elsewhere` what it asked of other hosts. What a check asks of many
+elements, it asks with one script: a question from here takes longer than a thousand within the page.
 """
 
 import functools
@@ -34,6 +36,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
+JUDGE = (ROOT / "tests/site/axe.js").read_text()
 REQUIRED = "SITE_TESTS_REQUIRED"  # set where a missing browser must not go unnoticed
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
 PAPER = {"width": 700, "height": 1000}  # about what an A4 sheet has between its margins
@@ -177,7 +180,6 @@ class Reader:
         self.page = self.context.new_page()
         self.page.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         self.errors, self.elsewhere = [], []
-        self._unfolded = False
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", self._asked)
@@ -193,27 +195,42 @@ class Reader:
     def open(self, url, everything=True):
         """Go to a page and wait until it is drawn; lift its veils and unfold what is deeper, or leave it."""
         self.page.goto(url)
+        self._veiled, self._unfolded = True, False
         if self.scripts:
             self.page.add_style_tag(content=AT_ONCE)
             self.page.wait_for_function(READY)
             if everything:
-                self.page.evaluate(EVERYTHING)
+                self._lift()
                 self.page.wait_for_function(READY)
         return self.page
 
-    def at(self, window, *, unfolded=False, **media):
+    def _lift(self):
+        self.page.evaluate(EVERYTHING)
+        self._veiled = False
+
+    def at(self, window, *, veiled=False, unfolded=False, **media):
         """The page, laid out in this window; on a screen, unless `media` says what else to emulate."""
         # No medium at all is the screen, and paper while a PDF is made.
         usual = {"media": "null", "reduced_motion": "no-preference", "forced_colors": "none"}
         self.page.emulate_media(**{"color_scheme": self.scheme, **usual, **media})
         self.page.set_viewport_size(window)
         if self.scripts:
+            if veiled and not self._veiled:
+                self.open(self.page.url, everything=False)
+            elif self._veiled and not veiled:
+                self._lift()
             if unfolded != self._unfolded:
                 self.page.evaluate(FOLD, unfolded)
                 self._unfolded = unfolded
             self.page.wait_for_function(f"innerWidth === {window['width']}")
             self.page.wait_for_function(READY)
         return self.page
+
+    def judged(self, rules):
+        """What axe finds serious on the page as it is, by "all" rules or by those of "colors"."""
+        if not self.page.evaluate("Boolean(window.axe)"):
+            self.page.add_script_tag(path=AXE)
+        return self.page.evaluate(JUDGE, rules)
 
 
 @pytest.fixture(
@@ -255,7 +272,7 @@ def demo(browser, addresses):
 def _open(base, name, browser, **context):
     one = Reader(browser, viewport=DESK, **context)
     one.name = name
-    one.open(f"{base}/{name}.html")
+    one.open(f"{base}/{name}.html", everything=False)
     yield one
     one.context.close()
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from docutils import nodes
 
-from tests.site.conftest import AXE, DESK, PAGES, PHONE, READY, ROOT, SITES, html
+from tests.site.conftest import DESK, PHONE, READY, ROOT, SITES, html
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
 import book_paths
@@ -16,7 +16,6 @@ import book_paths
 SECRET, OKAPI, NUMBAT, POTOROO, BILBY = (
     f"text={word}" for word in ("quagga", "okapi", "deeper word is numbat", "potoroo", "bilby")
 )
-HAS_FOLDS = [case for case in PAGES if re.search(r'class="(veil|deeper)"', html(*case.values))]
 BLOCKED = "**/paths.js*"
 
 
@@ -267,22 +266,6 @@ def test_the_switch_states_the_minutes_of_the_report(page, reader, demo):
         plain.inner_text()
         == f"The short path takes about {short} minutes, everything {everything}. Exercises come on top."
     )
-
-
-# Every page, as it comes
-
-
-@pytest.mark.parametrize(("window", "scheme"), [(PHONE, "light"), (DESK, "dark")], ids=["phone", "desk"])
-@pytest.mark.parametrize(("site", "name"), HAS_FOLDS)
-def test_a_veiled_page_on_the_short_path_is_in_order(site, name, window, scheme, reader, addresses):
-    one = reader(viewport=window, color_scheme=scheme)
-    page = one.open(f"{addresses[site]}/{name}.html", everything=False)
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    page.add_script_tag(path=AXE)
-    where = "{include: ['article'], exclude: ['mjx-container']}"
-    found = page.evaluate(f"axe.run({where}, {{resultTypes: ['violations']}}).then(r => r.violations)")
-    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
-    assert (one.errors, one.elsewhere) == ([], [])
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
