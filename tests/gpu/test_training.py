@@ -96,6 +96,7 @@ def test_a_run_diverges_after_as_many_updates_on_every_device(on):
     here, there = (train(PROBLEMS[0], race, 30.0, every=3, device=device) for device in (HOST, on))
     assert (here.diverged > 0).all() and np.array_equal(here.diverged, there.diverged)
     assert np.array_equal(np.isinf(here.loss), np.isinf(there.loss))
+    assert (np.linalg.norm(there.weights, axis=1) <= 1e13).all()  # the last ones before
 
 
 def test_updates_of_different_size_are_the_same_on_every_device(on):
