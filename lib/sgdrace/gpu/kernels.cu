@@ -186,7 +186,7 @@ __device__ __forceinline__ double logarithm(double x) {
     return k * LN2_HIGH + (f - (s * (f - series) - k * LN2_LOW));
 }
 
-// x = k log 2 + r with |r| at most log(2)/2, and e^r - 1 by Taylor's series.
+// x = k log 2 + r with |r| at most log(2)/2, and e^r - 1 = r + r²/2 + r³/6 + ..., from the smallest term to r itself.
 struct Reduced {
     long long k;
     double minus_1;  // e^r - 1
@@ -197,9 +197,9 @@ __device__ __forceinline__ Reduced reduced(double x) {
     const double k = floor(x * LOG2_E + 0.5);
     const double r = (x - k * LN2_HIGH) - k * LN2_LOW;
     double series = 1.0;
-    for (int n = 13; n > 1; --n)
+    for (int n = 13; n > 2; --n)
         series = 1.0 + r * (1.0 / n) * series;
-    return Reduced{(long long)k, r * series};
+    return Reduced{(long long)k, r + 0.5 * r * r * series};
 }
 
 __device__ __forceinline__ double power_of_2(long long k) {
@@ -212,10 +212,14 @@ __device__ __forceinline__ double exponential(double x) {
     return (1.0 + e.minus_1) * power_of_2(half) * power_of_2(e.k - half);
 }
 
-// e^x - 1 for x >= 0: near 0 without the 1, which would swallow the digits of x.
+// e^x - 1 = 2^k (e^r - 1) + (2^k - 1) for x >= 0. From e^x the 1 would already have taken the digits of a small x;
+// from a large one, nobody misses it.
 __device__ __forceinline__ double exponential_minus_1(double x) {
     const Reduced e = reduced(x);
-    return e.k == 0 ? e.minus_1 : exponential(x) - 1.0;
+    if (e.k > 60)
+        return exponential(x);
+    const double octaves = power_of_2(e.k);
+    return octaves * e.minus_1 + (octaves - 1.0);
 }
 
 // A unit exponential variable: -log of a uniform one from the middles of 2^52 equal parts of (0, 1), never 0 or 1.

@@ -183,7 +183,7 @@ def _blocks_for(size: int, each: int) -> int:
 
 def _int32(number: int) -> np.int32:
     if number > LARGEST_INT:
-        raise ValueError(f"a kernel counts up to 2^31 - 1 mini-batches, rows and features; got {number}.")
+        raise ValueError(f"a kernel counts up to 2^31 - 1; got {number}.")
     return np.int32(number)
 
 
