@@ -158,7 +158,9 @@ def as_html(report: dict[str, Any]) -> str:
     )
     heads = "".join(f"<th>{head}</th>" for head in ("page", "KB gzip", "run, s", "frames", "slowest frame"))
     return (
-        '<div class="pst-scrollable-table-container"><table class="table report">'
+        # On a phone it scrolls sideways, so the keyboard must be able to get there.
+        '<div class="pst-scrollable-table-container" tabindex="0" role="region" aria-label="Pages of the book">'
+        '<table class="table report">'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
         f"<p>Scripts, styles and fonts that all pages share: {report['shared_kb']:.0f} KB gzip. "
         f"Built in {report['seconds']:.0f} s.</p>"
