@@ -159,7 +159,7 @@ def as_html(report: dict[str, Any]) -> str:
     heads = "".join(f"<th>{head}</th>" for head in ("page", "KB gzip", "run, s", "frames", "slowest frame"))
     return (
         # On a phone it scrolls sideways, so the keyboard must be able to get there.
-        '<div class="pst-scrollable-table-container" tabindex="0" role="region" aria-label="Pages of the book">'
+        '<div class="pst-scrollable-table-container" tabindex="0" role="region" aria-label="Pages">'
         '<table class="table report">'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
         f"<p>Scripts, styles and fonts that all pages share: {report['shared_kb']:.0f} KB gzip. "
