@@ -24,7 +24,7 @@ endif
 # Every kernel and every worker of a test run would else compile the package and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install book demo serve lab notebooks seeds test unit bench bench-gpu cover clean
+.PHONY: install book demo serve lab notebooks seeds test covered pages unit bench bench-gpu cover clean
 
 install: .venv/installed node_modules/installed
 
@@ -67,17 +67,27 @@ notebooks: .venv/installed
 seeds: .venv/installed
 	$(BIN)/python book/seeds.py
 
-# Workers steal whole runs of tests from each other, so that those that share a page mostly stay together.
-test: .venv/installed-test book demo
+PACKAGE_TESTS := tests lib README.md $(addprefix --ignore ,tests/site tests/notebooks tests/test_benchmarks.py)
+
+# While one core builds the book, the other tests the package, which needs no page of it. Then, on both, workers steal
+# whole runs of tests from each other, so that those that share a page mostly stay together.
+test: .venv/installed-test install
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pytest --numprocesses 2 --dist worksteal --cov --cov-report term --cov-fail-under 95
+	@$(MAKE) --jobs 2 covered pages
+	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/test_benchmarks.py book/_ext
 	$(BIN)/pytest --override-ini addopts= --nbval --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
+
+pages: book
+	@$(MAKE) demo
+
+covered: .venv/installed-test
+	$(BIN)/pytest --cov --cov-report term --cov-fail-under 95 $(PACKAGE_TESTS)
 
 # What a change of lib/ wants to know before the rest is built.
 unit: .venv/installed-test
-	$(BIN)/pytest --numprocesses 2 --dist worksteal $(addprefix --ignore ,tests/site tests/notebooks tests/gpu tests/test_benchmarks.py) tests lib README.md
+	$(BIN)/pytest --numprocesses 2 --dist worksteal --ignore tests/gpu $(PACKAGE_TESTS)
 
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks
