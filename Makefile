@@ -77,7 +77,7 @@ test: .venv/installed-test install
 	$(BIN)/mypy
 	@$(MAKE) --jobs 2 covered pages
 	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/test_benchmarks.py book/_ext
-	$(BIN)/pytest --override-ini addopts= --nbval --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
+	$(BIN)/pytest --override-ini addopts= --nbval -p tests.notebooks.live --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
 
 pages: book
 	@$(MAKE) demo

@@ -1,26 +1,47 @@
-"""Explorers in a live kernel after the last cell has run, and the frames that the built page has for them."""
+"""A plugin for nbval: a notebook runs alone in an empty folder, and then its explorers are asked once more.
+
+    pytest --nbval -p tests.notebooks.live book
+
+With a live kernel an explorer draws what the built page shows, also after the last cell has run. nbval has
+such a kernel, so no notebook need run a third time for it.
+"""
 
 import inspect
 import json
+import os
 import re
+from pathlib import Path
 
-from book.notebooks import CELL_TIMEOUT
-from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell
+import pytest
+from book.notebooks import CELL_TIMEOUT, ROOT
+
+from sgdrace.explore import PRERENDER
+from tests.site.conftest import SITES
 
 REDRAWN = "application/vnd.sgdrace.redrawn+json"
 CHILD = "IPY_MODEL_"
 
 
+def begin():
+    """Runs in the kernel before the first cell: go to an empty folder, and keep whatever cells show."""
+    import os
+    import tempfile
+
+    os.chdir(tempfile.mkdtemp())
+    shown = []
+    get_ipython().events.register("post_run_cell", lambda done: shown.append(done.result))  # noqa: F821
+    return shown
+
+
 def redraw(shown, kind):
-    """Runs in the kernel, so it imports what it needs: draw frames of every explorer and hand them out.
+    """Runs in the kernel after the last cell: draw frames of every explorer and hand them out.
 
     Among the states are the first, the last, the one shown at the start and every value of every control.
     """
     from IPython.display import display
 
     explorers = []
-    for drawing in (one.drawing for one in shown.values() if getattr(one, "drawing", None)):
+    for drawing in (one.drawing for one in shown if getattr(one, "drawing", None)):
         sizes = [len(control.values) for control in drawing.controls]
         states = {tuple(n % size for size in sizes) for n in range(max(sizes, default=1))}
         frames = []
@@ -34,18 +55,68 @@ def redraw(shown, kind):
     display({kind: explorers}, raw=True)
 
 
-def explorers_after_all(notebook, folder):
-    """What `redraw` finds when every cell of a notebook has run in a fresh kernel in this folder."""
-    source = f"{inspect.getsource(redraw)}\nredraw(Out, {REDRAWN!r})"
-    notebook.cells.append(new_code_cell(source))
-    NotebookClient(
-        notebook,
-        timeout=CELL_TIMEOUT,
-        kernel_name="python3",
-        store_widget_state=False,
-        resources={"metadata": {"path": str(folder)}},
-    ).execute()
-    return next(out.data[REDRAWN] for out in notebook.cells[-1].outputs if REDRAWN in out.get("data", {}))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    """The kernel is there once the first cell is set up."""
+    result = yield
+    if getattr(item, "cell_num", None) == 0:
+        _outputs(item.parent.kernel, f"{inspect.getsource(begin)}\n_shown_by_cells = begin()\ndel begin")
+    return result
+
+
+def pytest_collection_modifyitems(items):
+    """One more item behind the last cell of each notebook."""
+    last = {item.parent: place for place, item in enumerate(items) if hasattr(item, "cell_num")}
+    for notebook, place in sorted(last.items(), key=lambda found: -found[1]):
+        items.insert(place + 1, Explorers.from_parent(notebook, name="explorers"))
+
+
+class Explorers(pytest.Item):
+    """The explorers of a notebook, after its last cell."""
+
+    def runtest(self):
+        assert PRERENDER not in os.environ
+        source = f"{inspect.getsource(redraw)}\nredraw(_shown_by_cells, {REDRAWN!r})"
+        drawn = next(data[REDRAWN] for data in _outputs(self.parent.kernel, source) if REDRAWN in data)
+        built = explorers_on(page_of(self.path).read_text(encoding="utf-8"))
+        assert [explorer["count"] for explorer in drawn] == list(map(count, built))
+        assert differences(drawn, built) == []
+
+    def reportinfo(self):
+        return self.path, None, f"{self.path.name}: explorers after the last cell"
+
+
+def _outputs(kernel, source):
+    """What a piece of source displays in the kernel."""
+    sent, shown = kernel.execute_cell_input(source, allow_stdin=False), []
+    kernel.await_reply(sent, timeout=CELL_TIMEOUT)
+    while True:
+        message = kernel.get_message("iopub", timeout=CELL_TIMEOUT)
+        content = message["content"]
+        if message["parent_header"].get("msg_id") != sent:
+            continue
+        assert message["msg_type"] != "error", content["evalue"]
+        if content.get("execution_state") == "idle":
+            return shown
+        shown.append(content.get("data", {}))
+
+
+def page_of(notebook):
+    """The page that was built from a notebook."""
+    name = Path(notebook).relative_to(ROOT).with_suffix("").as_posix()
+    page = next(site.folder / f"{name}.html" for site in SITES.values() if name in site.pages)
+    assert page.exists(), f"{page.relative_to(ROOT)} is not built; `make test` builds it first."
+    return page
+
+
+def differences(drawn, built):
+    """Frames that a live kernel draws and the page does not have."""
+    return [
+        f"{explorer['name']} at {words}: {frame[:200]}"
+        for explorer, frames in zip(drawn, built, strict=True)
+        for state, words, frame in explorer["frames"]
+        if frame != at(frames, state)
+    ]
 
 
 def explorers_on(page):

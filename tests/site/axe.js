@@ -1,5 +1,5 @@
-// What axe finds serious in the article: by every rule ("all"), or by those that a theme can change ("colors").  Run in
-// the page by the tests.  The more elements, the longer axe takes, and most are letters of formulas, which are drawn
+// What axe finds serious in the article: by every rule ("all"), by those that a theme can change ("colors"), or by the one
+// that asks whether the keyboard reaches what scrolls ("scrolling").  Run in the page by the tests.  The more elements, the longer axe takes, and most are letters of formulas, which are drawn
 // as decorations and which it cannot judge, and words of code.  So formulas and code are set aside while it looks, and
 // of all texts that look alike a few stand for the others.
 async (how) => {
@@ -39,9 +39,14 @@ async (how) => {
   document.querySelectorAll("pre").forEach((box) => replace(box, [...box.childNodes].map(lean)));
 
   const run = (where, rules) => axe.run(where, { resultTypes: ["violations"], ...rules });
-  const rules = how === "all" ? { rules: { "color-contrast": { enabled: false } } } : { runOnly: ["link-in-text-block"] };
+  const rules = {
+    all: { rules: { "color-contrast": { enabled: false } } },
+    colors: { runOnly: ["link-in-text-block"] },
+    scrolling: { runOnly: ["scrollable-region-focusable"] },
+  };
   try {
-    const found = [await run(article, rules), await run(shown, { runOnly: ["color-contrast"] })];
+    const found = [await run(article, rules[how])];
+    if (how !== "scrolling") found.push(await run(shown, { runOnly: ["color-contrast"] }));
     return found.flatMap((one) => one.violations)
       .filter((violation) => ["serious", "critical"].includes(violation.impact))
       .flatMap((violation) => violation.nodes.map((node) => [violation.id, node.html.slice(0, 200)]));

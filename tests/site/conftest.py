@@ -3,7 +3,7 @@
 To open a page takes seconds (formulas are typeset, widgets drawn), to look at it milliseconds. So pytest
 groups the tests by the page that they share, a session's fixture with parameters, and opens it once for all:
 
-    opened           every page × {light, dark}, for checks that only look
+    opened           every page, for checks that only look
     moved            every page with widgets, for checks that move controls from wherever they are
     without_scripts  every page, with scripts off
     demo             the page of the demonstration, for checks that need no other
@@ -15,12 +15,13 @@ One more check on every page:
         page = opened.at(PHONE)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
-`at` says how the check wants its page, whatever others asked for before: in which window, and if need be
-`veiled=True` (as it comes; such checks are in test_arrival.py, which runs first, because a page whose veils
-were lifted is opened again), `unfolded=True` or what a browser can emulate, `media="print"`,
-`forced_colors="active"` and the like. What else a check changes, it changes back. `opened.errors` is what
-the page complained of, and `opened.elsewhere` what it asked of other hosts. What a check asks of many
-elements, it asks with one script: a question from here takes longer than a thousand within the page.
+`at` says how the check wants its page, whatever others asked for before: in which window, in the light theme
+unless it names another, and if need be `veiled=True` (as it comes; such checks are in test_arrival.py, which
+runs first, because a page whose veils were lifted is opened again), `unfolded=True` or what a browser can
+emulate, `color_scheme="dark"`, `media="print"`, `forced_colors="active"` and the like. What else a check
+changes, it changes back. `opened.errors` is what the page complained of, and `opened.elsewhere` what it asked
+of other hosts. What a check asks of many elements, it asks with one script: a question from here takes longer
+than a thousand within the page.
 """
 
 import functools
@@ -38,6 +39,7 @@ ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
 JUDGE = (ROOT / "tests/site/axe.js").read_text()
 REQUIRED = "SITE_TESTS_REQUIRED"  # set where a missing browser must not go unnoticed
+THEMES = ("light", "dark")
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
 PAPER = {"width": 700, "height": 1000}  # about what an A4 sheet has between its margins
 QUIET = [
@@ -222,30 +224,26 @@ class Reader:
             if unfolded != self._unfolded:
                 self.page.evaluate(FOLD, unfolded)
                 self._unfolded = unfolded
-            self.page.wait_for_function(f"innerWidth === {window['width']}")
+            theme = media.get("color_scheme", self.scheme)
+            self.page.wait_for_function(
+                f"innerWidth === {window['width']} && document.documentElement.dataset.theme === '{theme}'"
+            )
             self.page.wait_for_function(READY)
         return self.page
 
     def judged(self, rules):
-        """What axe finds serious on the page as it is, by "all" rules or by those of "colors"."""
+        """What axe finds serious on the page as it is, by the kinds of rules that axe.js names."""
         if not self.page.evaluate("Boolean(window.axe)"):
             self.page.add_script_tag(path=AXE)
         return self.page.evaluate(JUDGE, rules)
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        pytest.param((*case.values, scheme), id=f"{case.id}-{scheme}")
-        for case in PAGES
-        for scheme in ("light", "dark")
-    ],
-)
+@pytest.fixture(scope="session", params=[case.values for case in PAGES], ids=lambda case: case[1])
 def opened(request, browser, addresses):
-    """Each page in each scheme, for all tests that only look at it; light it is served, dark it is a file."""
-    site, name, scheme = request.param
-    bases = {"light": addresses[site], "dark": SITES[site].folder.as_uri()}
-    yield from _open(bases[scheme], name, browser, color_scheme=scheme)
+    """Each page, for all tests that only look at it; a file if it has widgets, which `moved` has served."""
+    site, name = request.param
+    is_file = request.param in [case.values for case in HAS_WIDGETS]
+    yield from _open(SITES[site].folder.as_uri() if is_file else addresses[site], name, browser)
 
 
 @pytest.fixture(scope="session", params=[case.values for case in HAS_WIDGETS], ids=lambda case: case[1])

@@ -1,11 +1,20 @@
 """Every page as it comes: what follows a question is veiled, and what is deeper is folded."""
 
-from tests.site.conftest import DESK, PHONE
+import pytest
+
+from tests.site.conftest import DEMO, PHONE, THEMES
 
 
 def test_a_veiled_page_on_the_short_path_is_in_order(opened):
-    window, rules = {"light": (PHONE, "all"), "dark": (DESK, "colors")}[opened.scheme]
-    page = opened.at(window, veiled=True)
+    page = opened.at(PHONE, veiled=True)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    assert opened.judged(rules) == []
+    assert opened.judged("scrolling") == []
     assert (opened.errors, opened.elsewhere) == ([], [])
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_veils_and_folds_are_in_order_in_every_theme(theme, reader, addresses):
+    site, name = DEMO
+    one = reader(viewport=PHONE, color_scheme=theme)
+    one.open(f"{addresses[site]}/{name}.html", everything=False)
+    assert one.judged("all") == [] and one.page.locator(".veil-ask").count() > 0
