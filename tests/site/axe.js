@@ -3,7 +3,7 @@
 // as decorations and which it cannot judge, and words of code.  So formulas and code are set aside while it looks, and
 // of all texts that look alike a few stand for the others.
 async (how) => {
-  const ALIKE = 3; // one may be where axe cannot see what is behind it
+  const ALIKE = 2; // one may be where axe cannot see what is behind it
   const article = document.querySelector("article");
   const chains = new Map(); // each element, and every background that there is behind it
   function behind(element) {
@@ -39,14 +39,13 @@ async (how) => {
   document.querySelectorAll("pre").forEach((box) => replace(box, [...box.childNodes].map(lean)));
 
   const run = (where, rules) => axe.run(where, { resultTypes: ["violations"], ...rules });
-  const rules = {
-    all: { rules: { "color-contrast": { enabled: false } } },
-    colors: { runOnly: ["link-in-text-block"] },
-    scrolling: { runOnly: ["scrollable-region-focusable"] },
-  };
+  const colors = ["color-contrast", "link-in-text-block"];
+  const others = { rules: Object.fromEntries(colors.map((rule) => [rule, { enabled: false }])) };
   try {
-    const found = [await run(article, rules[how])];
-    if (how !== "scrolling") found.push(await run(shown, { runOnly: ["color-contrast"] }));
+    const found = [];
+    if (how === "scrolling") found.push(await run(article, { runOnly: ["scrollable-region-focusable"] }));
+    if (how === "all") found.push(await run(article, others));
+    if (how !== "scrolling") found.push(await run(shown, { runOnly: colors }));
     return found.flatMap((one) => one.violations)
       .filter((violation) => ["serious", "critical"].includes(violation.impact))
       .flatMap((violation) => violation.nodes.map((node) => [violation.id, node.html.slice(0, 200)]));

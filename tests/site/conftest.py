@@ -3,8 +3,7 @@
 To open a page takes seconds (formulas are typeset, widgets drawn), to look at it milliseconds. So pytest
 groups the tests by the page that they share, a session's fixture with parameters, and opens it once for all:
 
-    opened           every page, for checks that only look
-    moved            every page with widgets, for checks that move controls from wherever they are
+    opened           every page; with @WITH_WIDGETS only those that have controls
     without_scripts  every page, with scripts off
     demo             the page of the demonstration, for checks that need no other
     reader           makes a page of one's own, for what must be opened in a certain way
@@ -37,6 +36,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
+VISIT = (ROOT / "tests/site/visit.js").read_text()
+WIDGETS = 'script[type="application/vnd.jupyter.widget-view+json"]'
 JUDGE = (ROOT / "tests/site/axe.js").read_text()
 REQUIRED = "SITE_TESTS_REQUIRED"  # set where a missing browser must not go unnoticed
 THEMES = ("light", "dark")
@@ -84,7 +85,6 @@ SITES = {
     "demo": Site("_build/demo/_build/html", "tests/site/_toc.yml"),
     "book": Site("_build/html", "_toc.yml"),
 }
-PAGES = [pytest.param(name, page, id=page) for name, site in SITES.items() for page in site.pages]
 DEMO = ("demo", "tests/site/demo")
 
 
@@ -94,7 +94,21 @@ def html(site, name):
     return file.read_text() if file.exists() else ""
 
 
-HAS_WIDGETS = [case for case in PAGES if "widget-view+json" in html(*case.values)]
+def _has_widgets(case):
+    return "widget-view+json" in html(*case.values)
+
+
+# Pages with widgets first: a parameter of the same place is the same page to pytest, which then stays open.
+PAGES = sorted(
+    (pytest.param(name, page, id=page) for name, site in SITES.items() for page in site.pages),
+    key=lambda case: not _has_widgets(case),
+)
+WITH_WIDGETS = pytest.mark.parametrize(
+    "opened",
+    [pytest.param(case.values, id=case.id) for case in PAGES if _has_widgets(case)],
+    indirect=True,
+    scope="session",
+)
 
 
 def _chromium():
@@ -240,17 +254,10 @@ class Reader:
 
 @pytest.fixture(scope="session", params=[case.values for case in PAGES], ids=lambda case: case[1])
 def opened(request, browser, addresses):
-    """Each page, for all tests that only look at it; a file if it has widgets, which `moved` has served."""
+    """Each page, for all tests that look at it or move its controls; every other one is a file."""
     site, name = request.param
-    is_file = request.param in [case.values for case in HAS_WIDGETS]
+    is_file = SITES[site].pages.index(name) % 2
     yield from _open(SITES[site].folder.as_uri() if is_file else addresses[site], name, browser)
-
-
-@pytest.fixture(scope="session", params=[case.values for case in HAS_WIDGETS], ids=lambda case: case[1])
-def moved(request, browser, addresses):
-    """Each page with widgets, for all tests that move its controls from wherever they are."""
-    site, name = request.param
-    yield from _open(addresses[site], name, browser)
 
 
 @pytest.fixture(scope="session", params=[case.values for case in PAGES], ids=lambda case: case[1])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.site.conftest import DEMO, PHONE, THEMES
+from tests.site.conftest import DEMO, DESK, PHONE, THEMES, VISIT, WIDGETS
 
 
 def test_a_veiled_page_on_the_short_path_is_in_order(opened):
@@ -10,6 +10,13 @@ def test_a_veiled_page_on_the_short_path_is_in_order(opened):
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert opened.judged("scrolling") == []
     assert (opened.errors, opened.elsewhere) == ([], [])
+
+
+def test_every_page_opens_on_the_frames_and_the_open_questions_that_its_state_has(opened):
+    page = opened.at(DESK)
+    seen = page.evaluate(VISIT, "look")
+    assert len(seen) == page.locator(WIDGETS).count()
+    assert [box["wrong"] for box in seen if box["wrong"]] == []
 
 
 @pytest.mark.parametrize("theme", THEMES)

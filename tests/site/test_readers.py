@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.site.conftest import DESK, PAPER, PHONE, READY, ROOT, SITES, THEMES
+from tests.site.conftest import DESK, PAPER, PHONE, READY, ROOT, SITES, THEMES, WITH_WIDGETS
 from tests.site.test_site import plays
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
@@ -89,8 +89,9 @@ def _places(pdf):
     return {name.decode(): int(page) for name, page in found}
 
 
-def test_an_explorer_is_printed_on_one_page(moved):
-    page = moved.at(DESK)
+@WITH_WIDGETS
+def test_an_explorer_is_printed_on_one_page(opened):
+    page = opened.at(DESK)
     page.evaluate(MARK)
     places = _places(page.pdf(format="A4"))
     page.evaluate(UNMARK)
@@ -198,8 +199,9 @@ def _has_name(button, name):
 ANNOUNCES = "handle => handle.closest('.explorer').querySelector('.explorer-frames').ariaLive"
 
 
-def test_the_name_of_play_follows_what_it_would_do(moved):
-    for button, handle in plays(moved.at(DESK)):
+@WITH_WIDGETS
+def test_the_name_of_play_follows_what_it_would_do(opened):
+    for button, handle in plays(opened.at(DESK)):
         _has_name(button, "Play")
         button.click()
         _has_name(button, "Pause")
@@ -215,8 +217,9 @@ def test_the_name_of_play_follows_what_it_would_do(moved):
         assert handle.evaluate(ANNOUNCES) == "polite"
 
 
-def test_with_less_motion_play_makes_one_step_for_each_press(moved):
-    page, heard = moved.at(DESK, reduced_motion="reduce"), len(moved.errors)
+@WITH_WIDGETS
+def test_with_less_motion_play_makes_one_step_for_each_press(opened):
+    page, heard = opened.at(DESK, reduced_motion="reduce"), len(opened.errors)
     for button, handle in plays(page):
         _has_name(button, "Next step")
         handle.press("Home")
@@ -228,7 +231,7 @@ def test_with_less_motion_play_makes_one_step_for_each_press(moved):
         button.click()
         page.wait_for_timeout(700)
         assert float(handle.get_attribute("aria-valuenow")) == 0
-    assert moved.errors[heard:] == []
+    assert opened.errors[heard:] == []
 
 
 def test_what_plays_stops_when_less_motion_is_asked_for(demo):

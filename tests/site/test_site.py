@@ -2,14 +2,20 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.site.conftest import DESK, PAGES, PHONE, SITES, STOPWATCH, html
-
-VISIT = (Path(__file__).parent / "visit.js").read_text()
-WIDGETS = 'script[type="application/vnd.jupyter.widget-view+json"]'
+from tests.site.conftest import (
+    DESK,
+    PAGES,
+    PHONE,
+    SITES,
+    STOPWATCH,
+    VISIT,
+    WIDGETS,
+    WITH_WIDGETS,
+    html,
+)
 
 
 @pytest.mark.parametrize("window", [PHONE, DESK], ids=["phone", "desk"])
@@ -59,22 +65,16 @@ def test_axe_finds_nothing_serious_and_boxes_follow_the_theme(opened, theme, rul
     assert opened.judged(rules) == []
 
 
-def test_every_page_opens_on_the_frames_and_the_open_questions_that_its_state_has(opened):
-    page = opened.at(DESK)
-    seen = page.evaluate(VISIT, "look")
-    assert len(seen) == page.locator(WIDGETS).count()
-    assert [box["wrong"] for box in seen if box["wrong"]] == []
-
-
-def test_every_state_of_every_control_shows_its_frame_and_its_text(moved, note):
-    page, heard = moved.at(DESK), len(moved.errors)
+@WITH_WIDGETS
+def test_every_state_of_every_control_shows_its_frame_and_its_text(opened, note):
+    page, heard = opened.at(DESK), len(opened.errors)
     visited = page.evaluate(VISIT, "move")
     assert len(visited) == page.locator(WIDGETS).count() > 0
     for box in visited:
         assert box["kind"] != "nothing" and box["wrong"] == []
         assert _is_heard(box["sizes"], box["texts"]), f"a control of {box['sizes']} states changes no text"
-    assert moved.errors[heard:] == []
-    note(page=moved.name, states=sum(box["states"] for box in visited))
+    assert opened.errors[heard:] == []
+    note(page=opened.name, states=sum(box["states"] for box in visited))
 
 
 def _is_heard(sizes, texts):
@@ -97,8 +97,9 @@ DRAG = """handle => {
 }"""
 
 
-def test_a_slider_that_is_dragged_faster_than_frames_appear_ends_at_the_right_one(moved):
-    page = moved.at(DESK)
+@WITH_WIDGETS
+def test_a_slider_that_is_dragged_faster_than_frames_appear_ends_at_the_right_one(opened):
+    page = opened.at(DESK)
     for explorer in page.locator(".explorer:has(.noUi-handle)").all()[:1]:  # or none: predictions only
         handle, frames = explorer.locator(".noUi-handle").first, explorer.locator(".explorer-frames")
         handle.press("End")
@@ -155,8 +156,9 @@ def plays(page):
     return [(row.locator(".widget-play button").first, row.locator(".noUi-handle")) for row in rows]
 
 
-def test_play_plays(moved):
-    page, heard = moved.at(DESK), len(moved.errors)
+@WITH_WIDGETS
+def test_play_plays(opened):
+    page, heard = opened.at(DESK), len(opened.errors)
     for button, handle in plays(page):
         before = handle.get_attribute("aria-valuenow")
         button.click()
@@ -164,7 +166,7 @@ def test_play_plays(moved):
             "([h, b]) => h.getAttribute('aria-valuenow') !== b", arg=[handle.element_handle(), before]
         )
         button.click()
-    assert moved.errors[heard:] == []
+    assert opened.errors[heard:] == []
 
 
 # In the page: pictures that are not seen, though nothing folds them, or that have no text.
