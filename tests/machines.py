@@ -32,7 +32,7 @@ for code in sys.argv[2:]:
 """
 
 
-def interrupt(codes, setup, pause=1.0, patience=60):
+def interrupt(codes, setup, pause=0.4, patience=60):
     """How each of some long runs in one Python ends that is interrupted a moment after it has begun.
 
     And last, how the Python itself ends: none of the runs may have left anything behind that goes on.
