@@ -61,7 +61,6 @@ role: mistake, id, of, caught_by, misconception
 Checks and tests see only what the answers bind; one test must not need the answer of another exercise.
 """
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -222,7 +221,7 @@ def _complaints(source: Source) -> Iterator[str]:
     if len(by_role["setup"]) != 1:
         yield f"it has {len(by_role['setup'])} cells of setup, not one."
     for cell in source.cells:
-        if (cell.kind == "markdown") != (cell.role in ("text", "written")) and cell.role != "text":
+        if cell.role != "text" and (cell.kind == "markdown") != (cell.role == "written"):
             yield f"the cell {cell.id or cell.role!r} is {cell.kind}."
         mark = MARKS.get(cell.role, "")
         for known in MARKS.values():
@@ -239,20 +238,14 @@ def _complaints(source: Source) -> Iterator[str]:
         yield "it has fewer than two mistakes."
 
 
-def hidden_lines(source: Source) -> set[str]:
-    """Every line that no student and no visitor may see, as it is written, without its indentation."""
-    lines = set()
-    for cell in source.cells:
-        inside = cell.role in ("numbers", "mistake", "written")
+def hidden_lines(cells: list[Cell]) -> set[str]:
+    """Every line that no student and no visitor may see, as it stands, but for those that are also shown."""
+    hidden, shown = set(), set()
+    for cell in cells:
+        secret = cell.role in ("numbers", "mistake", "written")
+        inside = False
         for line in map(str.strip, cell.source.splitlines()):
-            begins, ends = line.startswith("### BEGIN"), line.startswith("### END")
-            if inside and not ends:
-                lines.add(line)
-            inside = (inside or begins) and not ends
-    return lines - {""}
-
-
-def bound_checks(cell: Cell) -> list[str]:
-    """The names of the numbers that a cell checks."""
-    calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
-    return [call.args[0].value for call in calls if getattr(call.func, "id", "") == "check_number"]
+            inside = inside or line.startswith("### BEGIN")
+            (hidden if secret or inside else shown).add(line)
+            inside = inside and not line.startswith("### END")
+    return hidden - shown

@@ -225,8 +225,15 @@ def _near(value: float, digits: int, within: float | None) -> list[str]:
     distance: at most 2.5 halves of it, since the answer itself was rounded by up to half of such a unit; so
     what is that close to the answer always passes, and what is 1.5 times as far never.
     """
+    if value == 0 and within is None:
+        return []
     units, written = _units(value, digits, within)
     reach = Decimal(1) if within is None else Decimal("2.5")
     first = (units - reach).to_integral_value(ROUND_CEILING)
     last = (units + reach).to_integral_value(ROUND_FLOOR)
-    return [written(first + k) for k in range(int(last - first) + 1)]
+    near = [written(first + k) for k in range(int(last - first) + 1)]
+    # The units of 1.00 are ten times those of 0.996, which is right if the answer is 1.00.
+    power = Decimal(10**digits).copy_sign(units)
+    if within is None and abs(power - units) <= 10 and written(power) not in near:
+        near.append(written(power))
+    return near
