@@ -3,6 +3,7 @@
 import ast
 import builtins
 import contextlib
+import doctest
 import io
 import os
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
-from courses import assignments, sources
+from courses import assignments, directives, sources
 from courses.assignments import key_notebook, released, with_answers
 from courses.directives import NoPlainFormError, exercise_titles, plain_markdown
 from courses.sources import Source, SourceError, hidden_lines
@@ -128,11 +129,12 @@ def test_the_same_seed_gives_the_same_files_byte_for_byte(tmp_path):
 @pytest.mark.parametrize("name", SOURCES)
 def test_two_seeds_give_different_numbers_and_different_answers(name):
     one, other = (drawn(name, seed) for seed in SEEDS)
-    assert {name: answer.value for name, answer in one.answers.items()}.keys() == other.answers.keys()
-    assert any(one.answers[name].value != other.answers[name].value for name in one.answers)
+    assert one.answers and one.answers.keys() == other.answers.keys()
     assert one.sealed != other.sealed
     for a, b in zip(exercises(one), exercises(other), strict=True):
-        assert a == b if a[0].startswith("Explain") else a != b, a[0]
+        assert a != b or a[0].startswith("Explain")
+        asked = re.findall(r'check_number\("(\w+)"', "".join(a))
+        assert not asked or any(one.answers[n].value != other.answers[n].value for n in asked), a[0]
 
 
 def exercises(assignment):
@@ -197,8 +199,17 @@ def test_a_mistake_fails_exactly_the_tests_that_it_names(name, seed, id):
     assert mistake.misconception.endswith(".")
 
 
-def yes(*_, **__):
-    return True
+class Yes:
+    """Whatever it is asked, called with or compared to, it says yes."""
+
+    def __call__(self, *_, **__):
+        return self
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+    __lt__ = __le__ = __gt__ = __ge__ = __ne__ = __contains__ = __eq__
 
 
 @pytest.mark.parametrize(("name", "seed", "id"), [case for case in MISTAKES if SEEDS[0] in case.values])
@@ -206,7 +217,7 @@ def test_a_mistake_does_not_pass_by_binding_what_tests_could_use_anew(name, seed
     mistake = next(cell for cell in drawn(name, seed).mistakes if cell.id == id)
     wrong = with_answers(key(name, seed), {mistake.of: mistake.source})
     anew = {name for name in vars(builtins) if name.islower() and not name.startswith("_")}
-    failed = failed_tests(wrong, dict.fromkeys(anew | {"close", "plain", "np"}, yes))
+    failed = failed_tests(wrong, dict.fromkeys(anew | {"close", "plain", "np"}, Yes()))
     assert set(mistake.caught_by) <= failed
 
 
@@ -465,6 +476,10 @@ def test_numbers_that_do_not_fit_are_refused_when_they_are_drawn(tmp_path, chang
 
 
 # Directives
+
+
+def test_the_example_of_a_fold_runs():
+    assert doctest.testmod(directives) == (0, 1)
 
 
 def test_directives_have_a_plain_form():
