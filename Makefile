@@ -8,6 +8,7 @@
 # make bench      side-by-side measurements
 # make bench-gpu  gradients on the GPU of this machine beside its CPU; says so where there is none
 # make cover      the picture on the cover
+# make assignments SEED=2026   the assignments of a course: handout and key in _build/courses/2026
 # Each makes the environment (.venv, node_modules) first, and again only when the pins change.
 
 PYTHON ?= python3
@@ -24,7 +25,7 @@ endif
 # Every kernel and every worker of a test run would else compile the package and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install book demo serve lab notebooks seeds test covered pages unit bench bench-gpu cover clean
+.PHONY: install book demo serve lab notebooks seeds test covered pages unit bench bench-gpu cover assignments clean
 
 install: .venv/installed node_modules/installed
 
@@ -100,3 +101,7 @@ clean:
 
 cover: .venv/installed
 	$(BIN)/python book/cover.py
+
+assignments: .venv/installed-courses
+	@test -n "$(SEED)" || { echo "Say which course: make assignments SEED=2026" >&2; exit 1; }
+	$(BIN)/python -m courses assignments --seed "$(SEED)"
