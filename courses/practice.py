@@ -191,10 +191,10 @@ def _calls_glue(node: ast.stmt) -> bool:
 def plain(text: str, chapter: Any) -> str:
     """MyST as ordinary Markdown: a reference becomes what it refers to, a number that was glued its value.
 
-    >>> plain("See {term}`hazard`, {ref}`there <x>` and [$K$](#notation-K).", nb.new_notebook())
-    'See hazard, there and $K$.'
+    >>> plain("See {term}`hazard`, {ref}`there <x>`, [$K$](#notation-K), [it](a.md).", nb.new_notebook())
+    'See hazard, there, $K$, it.'
     """
-    text = re.sub(r"\[([^\]\n]*)\]\(#[^)]*\)", r"\1", text)
+    text = re.sub(r"\[([^\]\n]*)\]\((?!\w+:)[^)\s]*\)", r"\1", text)
     return re.sub(r"\{([\w:-]+)\}`([^`]*)`", lambda role: _words(role[1], role[2], chapter), text)
 
 

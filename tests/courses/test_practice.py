@@ -63,7 +63,7 @@ def test_every_exercise_is_asked_and_the_key_solves_it(path):
 def test_a_practice_notebook_is_plain_and_has_no_explorers(path, solved):
     notebook = practice.practice(read(path), solved)
     text, code = ("\n".join(sources(notebook, kind)) for kind in ("markdown", "code"))
-    assert not re.search(r"\{[\w:-]+\}`|```\{|\]\(#|:label:|:class:", text)
+    assert not re.search(r"\{[\w:-]+\}`|```\{|\]\(#|\]\(\S+\.(ipynb|md)|:label:|:class:", text)
     assert not re.search(r"^(explore|predict|glue)\(", code, re.M)
 
 
