@@ -4,6 +4,7 @@
 # make test       style, types, every test
 # make unit       the tests of the package alone: no site, no notebooks, no builds, no benchmarks
 # make notebooks  run the notebooks and bring them into the form that git keeps
+# make slides     slides from the chapters, into _build/slides; they need no network
 # make seeds      run the notebooks with other random numbers; which checks were luck?
 # make bench      side-by-side measurements
 # make bench-gpu  gradients on the GPU of this machine beside its CPU; says so where there is none
@@ -25,7 +26,7 @@ endif
 # Every kernel and every worker of a test run would else compile the package and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install book demo serve lab notebooks seeds test covered pages unit bench bench-gpu cover assignments clean
+.PHONY: install book demo serve lab notebooks seeds slides test covered pages unit bench bench-gpu cover assignments clean
 
 install: .venv/installed node_modules/installed
 
@@ -64,6 +65,9 @@ lab: .venv/installed
 
 notebooks: .venv/installed
 	$(BIN)/python book/notebooks.py
+
+slides: book
+	@$(BIN)/python book/slides.py
 
 seeds: .venv/installed
 	$(BIN)/python book/seeds.py

@@ -1,1 +1,1 @@
-"""Assignments of the book: from one source the student's notebook, the key, and marks."""
+"""Assignments from the book: made, handed out, graded."""

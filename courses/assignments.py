@@ -13,7 +13,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from courses import sources
+from courses import practice, sources
 from courses.directives import exercise_titles, plain_markdown
 from courses.sources import Assignment, Cell
 
@@ -91,6 +91,7 @@ def write(seed: int, build: Path = BUILD, folder: Path = sources.FOLDER) -> list
         key = key_notebook(source.drawn(seed))
         _save(key, course / "key/source" / source.name)
         handouts.append(_save(released(key), course / "handout" / source.name))
+    practice.write(course / "handout", course / "key")
     return handouts
 
 
@@ -105,6 +106,7 @@ def main(asked: argparse.Namespace) -> None:
     handouts = write(asked.seed, asked.build)
     course = asked.build / str(asked.seed)
     print(f"{len(handouts)} assignments: {', '.join(path.stem for path in handouts)}.")
+    print(f"The chapters' own exercises, to practice: {course / 'handout' / practice.FOLDER}.")
     print(f"For students: {course / 'handout'}. Not for students: {course / 'key'}, and the seed.")
 
 

@@ -1,0 +1,1 @@
+"""Assignments from the book: made, handed out, graded."""

@@ -159,16 +159,53 @@ def cells_out_of_form(notebook):
     return complaints
 
 
-def lessons(notebook):
-    """The cells whose code is in view: neither folded nor part of a solution."""
+def solutions(notebook):
+    """The code cells between the marks of a solution."""
     found, inside = [], False
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             marks = re.findall(r"\{solution-(start|end)\}", cell.source)
             inside = marks[-1] == "start" if marks else inside
-        elif not inside and "hide-input" not in tags(cell):
+        elif inside:
             found.append(cell)
     return found
+
+
+def lessons(notebook):
+    """The cells whose code is in view: neither folded nor part of a solution."""
+    solved = set(map(id, solutions(notebook)))
+    return [cell for cell in code(notebook) if id(cell) not in solved and "hide-input" not in tags(cell)]
+
+
+SOLVES, TRIES = "solution", "solution-check"
+
+
+def solutions_out_of_form(notebook):
+    """Every code cell of a solution says whether it solves or tries what was solved, and no other cell does.
+
+    A handout leaves out the first kind and keeps the second (courses/practice.py), so that one cell must not
+    define what the reader is to write and try it too.
+    """
+    solved, complaints = set(map(id, solutions(notebook))), []
+    for cell in code(notebook):
+        first, own = cell.source.partition("\n")[0], {SOLVES, TRIES} & tags(cell)
+        if id(cell) not in solved and own:
+            complaints.append(f"A cell outside of solutions has the tag {min(own)}: {first}")
+        if id(cell) in solved and len(own) != 1:
+            complaints.append(f"A cell of a solution needs one of the tags {SOLVES} and {TRIES}: {first}")
+        if SOLVES in own and _defines(cell) and _tries(cell):
+            complaints.append(f"A cell of a solution defines and checks; make it two: {first}")
+    return complaints
+
+
+def _defines(cell):
+    defined = ast.FunctionDef | ast.ClassDef
+    return any(isinstance(node, defined) for node in ast.walk(ast.parse(python(cell))))
+
+
+def _tries(cell):
+    asserts = any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(python(cell))))
+    return asserts or "check" in calls(cell)
 
 
 def lessons_out_of_form(notebook):
@@ -194,13 +231,13 @@ def hand_made_checks(notebook):
 
     Solutions may assert: there it is the reader's own code that is tried.
     """
-    solutions = [cell for cell in code(notebook) if cell not in lessons(notebook)]
+    solved = solutions(notebook)
     complaints = []
     for cell in code(notebook):
         first = cell.source.partition("\n")[0]
         nodes = list(ast.walk(ast.parse(python(cell))))
         folded = "hide-input" in tags(cell)
-        if any(isinstance(node, ast.Assert) for node in nodes) and (folded or cell not in solutions):
+        if any(isinstance(node, ast.Assert) for node in nodes) and (folded or cell not in solved):
             complaints.append(f"A cell asserts; use check: {first}")
         if any(map(_is_padded, nodes)):
             complaints.append(f"A cell lines up a table by hand; use check or table: {first}")

@@ -35,6 +35,7 @@ def test_every_notebook_is_normal(path):
         rules.measured_by_hand,
         rules.foreign_imports,
         rules.rebound_names,
+        rules.solutions_out_of_form,
     ],
     ids=lambda rule: rule.__name__,
 )
@@ -462,3 +463,27 @@ def test_only_a_solution_may_assert():
 def test_a_check_is_folded():
     assert rules.cells_out_of_form(a_notebook(a_cell("check('x', 'a = 1', a=[1])")))
     assert rules.cells_out_of_form(a_notebook(a_cell("table(a=[1])", tags=["hide-input"]))) == []
+
+
+DEFINES, ASSERTS = "def f():\n    return 1", "assert f() == 1"
+
+
+def test_a_solution_says_which_cells_solve_and_which_try():
+    solves, tries = a_cell(DEFINES, tags=["solution"]), a_cell(ASSERTS, tags=["solution-check", "lesson"])
+    assert rules.solutions_out_of_form(a_notebook(a_cell("x"), SOLUTION, solves, tries, END)) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "complaint"),
+    [
+        ([SOLUTION, a_cell("x"), END], "needs one of the tags"),
+        ([SOLUTION, a_cell("x", tags=["solution", "solution-check"]), END], "needs one of the tags"),
+        ([a_cell("x", tags=["solution"])], "outside of solutions"),
+        ([SOLUTION, END, a_cell("x", tags=["solution-check"])], "outside of solutions"),
+        ([SOLUTION, a_cell(f"{DEFINES}\n{ASSERTS}", tags=["solution"]), END], "defines and checks"),
+        ([SOLUTION, a_cell("class A: pass\ncheck('x')", tags=["solution"]), END], "defines and checks"),
+    ],
+)
+def test_a_solution_out_of_form_is_found(cells, complaint):
+    (found,) = rules.solutions_out_of_form(a_notebook(*cells))
+    assert complaint in found
