@@ -152,6 +152,25 @@ def test_cases_say_what_came_and_raise_nothing(capsys):
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "result", "alike"),
+    [
+        (0.1 + 0.2, 0.3, True),
+        (0.3001, 0.3, False),
+        (2, 2.0, True),
+        ([[0.1 + 0.2], None], [[0.3], None], True),
+        ([0.3], [0.3, 0.3], False),
+        (None, 0.3, False),
+        ("0.3", 0.3, False),
+        (10**6 + 1, 10**6, False),
+        (1e-12, 0.0, True),
+    ],
+)
+def test_cases_take_rounded_decimals_but_no_other_result(capsys, given, result, alike):
+    check_cases(lambda: given, ((), result))
+    assert capsys.readouterr().out.endswith(", as it should.\n") is alike
+
+
 def test_a_seal_depends_on_salt_name_and_answer_and_tells_no_number():
     def mark(name, value, salt):
         return json.loads(base64.b64decode(seal({name: Answer(value)}, salt)))[name]["answer"]

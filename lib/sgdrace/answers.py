@@ -5,6 +5,7 @@ every number of three digits will open a seal; it only keeps the answer from bei
 """
 
 import json
+import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -151,6 +152,8 @@ def check_cases(function: Callable[..., Any], *cases: tuple[tuple[Any, ...], Any
     >>> check_cases(max, ((1, 2), 2), ((3, 4), 3))
     max(1, 2) gives 2, as it should.
     max(3, 4) gives 4; it should give 3.
+
+    Decimals need only be right to four digits: two ways to write a formula round differently.
     """
     for arguments, result in cases:
         call = f"{getattr(function, '__name__', 'function')}({', '.join(map(shown, arguments))})"
@@ -161,8 +164,17 @@ def check_cases(function: Callable[..., Any], *cases: tuple[tuple[Any, ...], Any
         except Exception as error:  # whatever a student's code does, the check only tells
             print(f"{call} stops with {type(error).__name__}: {error}")
         else:
-            end = ", as it should." if given == plain(result) else f"; it should give {shown(result)}."
+            end = ", as it should." if _alike(given, plain(result)) else f"; it should give {shown(result)}."
             print(f"{call} gives {shown(given)}{end}")
+
+
+def _alike(given: Any, result: Any) -> bool:
+    if isinstance(given, list) and isinstance(result, list):
+        return len(given) == len(result) and all(map(_alike, given, result))
+    if isinstance(given, float) or isinstance(result, float):
+        numbers = isinstance(given, int | float) and isinstance(result, int | float)
+        return numbers and math.isclose(given, result, rel_tol=1e-4, abs_tol=1e-9)
+    return bool(given == result)
 
 
 def seal(answers: Mapping[str, Answer], salt: bytes) -> str:
