@@ -152,6 +152,20 @@ def test_cases_say_what_came_and_raise_nothing(capsys):
     ]
 
 
+def test_a_case_with_floats_wants_three_digits_of_each_and_the_same_shape(capsys):
+    def same(value):
+        return value
+
+    results = [0.3, [0.0, 1.5], 3]
+    for value, result in zip((0.1 + 0.2, [1e-17, np.float64(1.4999)], 3.0), results, strict=True):
+        check_cases(same, ((value,), result))
+    for value, result in zip((0.302, [0.0, 1.5, 0.0], 3.0001), results, strict=True):
+        check_cases(same, ((value,), result))
+    check_cases(same, (([0.001, 1.5],), [0.0, 1.5]), ((None,), 0.3), (([0.3],), 0.3), ((0.3,), [0.3]))
+    lines = capsys.readouterr().out.splitlines()
+    assert [", as it should." in line for line in lines] == 3 * [True] + 7 * [False]
+
+
 def test_a_seal_depends_on_salt_name_and_answer_and_tells_no_number():
     def mark(name, value, salt):
         return json.loads(base64.b64decode(seal({name: Answer(value)}, salt)))[name]["answer"]

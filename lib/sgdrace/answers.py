@@ -5,6 +5,7 @@ every number of three digits will open a seal; it only keeps the answer from bei
 """
 
 import json
+import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -148,6 +149,8 @@ def verdict(name: str, value: Any, sealed: str) -> str:
 def check_cases(function: Callable[..., Any], *cases: tuple[tuple[Any, ...], Any]) -> None:
     """Call a student's function on cases worked out in the text, each (arguments, result), and say what came.
 
+    Where the result is a float, three digits are enough: another order of adding up is no error.
+
     >>> check_cases(max, ((1, 2), 2), ((3, 4), 3))
     max(1, 2) gives 2, as it should.
     max(3, 4) gives 4; it should give 3.
@@ -161,8 +164,16 @@ def check_cases(function: Callable[..., Any], *cases: tuple[tuple[Any, ...], Any
         except Exception as error:  # whatever a student's code does, the check only tells
             print(f"{call} stops with {type(error).__name__}: {error}")
         else:
-            end = ", as it should." if given == plain(result) else f"; it should give {shown(result)}."
+            end = ", as it should." if _alike(given, plain(result)) else f"; it should give {shown(result)}."
             print(f"{call} gives {shown(given)}{end}")
+
+
+def _alike(given: Any, result: Any) -> bool:
+    if isinstance(given, list) and isinstance(result, list):
+        return len(given) == len(result) and all(map(_alike, given, result))
+    if type(result) is float and type(given) in (int, float):
+        return math.isclose(given, result, rel_tol=1e-3, abs_tol=1e-9)
+    return bool(given == result)
 
 
 def seal(answers: Mapping[str, Answer], salt: bytes) -> str:
