@@ -163,6 +163,9 @@ def test_cases_say_what_came_and_raise_nothing(capsys):
         (None, 0.3, False),
         ("0.3", 0.3, False),
         (10**6 + 1, 10**6, False),
+        (3.0001, 3, False),
+        (3.0, 3, True),
+        ([0.3], 0.3, False),
         (1e-12, 0.0, True),
     ],
 )

@@ -64,7 +64,7 @@ def run(cell, space):
 
 @cache
 def bound(name, seed, solved=True):
-    """The names that the answers bind, those of the reference or of the handout; some take seconds to find."""
+    """The names that the answers bind, those of the reference or of the handout; some take seconds."""
     space, notebook = {"__name__": "__main__"}, (key if solved else handout)(name, seed)
     for cell in notebook.cells:
         if cell.id == "setup" or cell.id in ids(name, seed, "answer"):
@@ -178,7 +178,7 @@ def test_every_number_that_is_asked_for_has_a_check(name):
     for cell in drawn(name, 2026).cells:
         if cell.role == "check":
             calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
-            checked += [call.args[0].value for call in calls if call.func.id == "check_number"]
+            checked += [call.args[0].value for call in calls if ast.unparse(call.func) == "check_number"]
     assert sorted(checked) == sorted(drawn(name, 2026).answers)
 
 
