@@ -7,6 +7,7 @@
 # make seeds      run the notebooks with other random numbers; which checks were luck?
 # make bench      side-by-side measurements
 # make bench-gpu  gradients on the GPU of this machine beside its CPU; says so where there is none
+# make grade      grade a folder of submissions: SEED=2026 SUBMISSIONS=folder; read marks by hand: SEED=2026 MARKS=marking.csv
 # make cover      the picture on the cover
 # Each makes the environment (.venv, node_modules) first, and again only when the pins change.
 
@@ -24,7 +25,7 @@ endif
 # Every kernel and every worker of a test run would else compile the package and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install book demo serve lab notebooks seeds test covered pages unit bench bench-gpu cover clean
+.PHONY: install book demo serve lab notebooks seeds test covered pages unit bench bench-gpu grade cover clean
 
 install: .venv/installed node_modules/installed
 
@@ -35,7 +36,11 @@ install: .venv/installed node_modules/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
 	@touch $@
 
-.venv/installed-test: .venv/installed requirements-test.txt
+.venv/installed-courses: .venv/installed requirements-courses.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-courses.txt
+	@touch $@
+
+.venv/installed-test: .venv/installed-courses requirements-test.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-test.txt
 	@touch $@
 
@@ -67,7 +72,7 @@ notebooks: .venv/installed
 seeds: .venv/installed
 	$(BIN)/python book/seeds.py
 
-PACKAGE_TESTS := tests lib README.md $(addprefix --ignore ,tests/site tests/notebooks tests/test_benchmarks.py)
+PACKAGE_TESTS := tests lib README.md $(addprefix --ignore ,tests/site tests/notebooks tests/courses tests/test_benchmarks.py)
 
 # While one core builds the book, the other tests the package, which needs no page of it. Then, on both, workers steal
 # whole runs of tests from each other, so that those that share a page mostly stay together.
@@ -76,7 +81,7 @@ test: .venv/installed-test install
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	@$(MAKE) --jobs 2 covered pages
-	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/test_benchmarks.py book/_ext
+	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/courses tests/test_benchmarks.py book/_ext
 	$(BIN)/pytest --override-ini addopts= --nbval --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
 
 pages: book
@@ -94,6 +99,12 @@ bench: .venv/installed-test
 
 bench-gpu: .venv/installed-test
 	$(BIN)/python -m benchmarks.gpu
+
+# ALLOW_UNSAFE=1 runs submissions without a sandbox; `python -m courses grade --help` says what that means.
+grade: .venv/installed-courses
+	@test -n "$(SEED)" && test -n "$(SUBMISSIONS)$(MARKS)" || { echo "Say which course and what to grade: make grade SEED=2026 SUBMISSIONS=folder, or MARKS=marking.csv, or both." >&2; exit 1; }
+	$(if $(SUBMISSIONS),$(BIN)/python -m courses grade --seed "$(SEED)" $(if $(ALLOW_UNSAFE),--unsafe) "$(SUBMISSIONS)")
+	$(if $(MARKS),$(BIN)/python -m courses marks --seed "$(SEED)" "$(MARKS)")
 
 clean:
 	rm -rf _build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
