@@ -1,0 +1,1 @@
+"""Assignments made from the book: handed out, graded, marked."""

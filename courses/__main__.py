@@ -1,0 +1,114 @@
+"""`python -m courses grade` and `python -m courses marks`: what an instructor runs."""
+
+import argparse
+import sys
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python -m courses", description="Assignments of a course.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("grade", "marks"):
+        command = commands.add_parser(name, **HELP[name], formatter_class=argparse.RawDescriptionHelpFormatter)
+        command.add_argument("--seed", required=True, help="the course, as given to `make assignments`")
+        command.add_argument("--courses", help="the folder of all courses (default: _build/courses)")
+        OPTIONS[name](command)
+    chosen = parser.parse_args(arguments)
+    return RUN[chosen.command](chosen)
+
+
+def _grade_options(command):
+    command.add_argument("submissions", help="folder with a folder for each student, or with Canvas's flat files")
+    command.add_argument("--unsafe", action="store_true", help="grade even where no sandbox works (see below)")
+    for name, default, what in LIMITS:
+        command.add_argument(f"--{name}", type=int, default=default, help=f"{what} (default: {default})")
+
+
+def _marks_options(command):
+    command.add_argument("marks", help="the marking sheet with points (and comments) filled in, as CSV")
+
+
+LIMITS = (
+    ("cell", 30, "seconds for one cell"),
+    ("total", 300, "seconds for one notebook"),
+    ("memory", 2048, "megabytes of memory for one submission"),
+    ("file", 64, "megabytes for one file that a submission writes"),
+    ("processes", 100, "processes and threads of one submission"),
+    ("output", 1, "megabytes of output kept of a cell; twenty times as much ends the submission"),
+)
+HELP = {
+    "grade": {
+        "help": "grade a folder of submissions",
+        "description": """\
+Grade a folder of submissions with nbgrader, two at a time.
+
+Reads the key in _build/courses/SEED/key and writes to _build/courses/SEED:
+  grades.csv     points per exercise, assignment and in all; notes on whatever went wrong
+  canvas.csv     for Canvas: Grades, Import
+  moodle.csv     for Moodle: the assignment's Upload grading worksheet
+  marking.csv    answers in words, to be marked by hand; marking.html to read them
+  feedback/      a page for each student and assignment, without hidden tests""",
+        "epilog": """\
+Submissions are programs of strangers. Each runs in a container (bubblewrap) without network, which sees neither the
+key nor other submissions; where that does not work and you are root, as another user; where neither does, not at
+all. --unsafe runs them as yourself: they could then read the key, change grades and files, and use the network.""",
+    },
+    "marks": {
+        "help": "read marks for answers in words, and rewrite the tables",
+        "description": """\
+Read points and comments from a marking sheet, put them into the gradebook, and rewrite tables and feedback.
+
+The sheet has the columns student, assignment, exercise, points and comment; further ones are passed over, and so are
+rows without points. If anything in it is wrong, every mistake is said and nothing is changed.""",
+    },
+}
+
+
+def _grade(chosen):
+    from courses import grading, marks, sandbox, tables
+    from courses.submissions import Unusable
+
+    try:
+        limits = sandbox.Limits(**{name: getattr(chosen, name) for name, *_ in LIMITS})
+        course = _course(chosen)
+        grading.grade(course, chosen.submissions, limits, unsafe=chosen.unsafe)
+    except (Unusable, sandbox.Refused, ValueError) as why:
+        return _complain(why)
+    kept = marks.write_sheet(course)
+    tables.write(course)
+    print(f"Grades are in {course.folder / 'grades.csv'}, answers to mark in {course.folder / 'marking.csv'}.")
+    if kept:
+        print(f"The marking sheet had points for answers that have changed since: it is kept as {kept}.")
+    return 0
+
+
+def _marks(chosen):
+    from courses import marks, tables
+    from courses.submissions import Unusable
+
+    try:
+        course = _course(chosen)
+        count = marks.apply(course, chosen.marks)
+    except (Unusable, marks.Wrong) as why:
+        return _complain(why)
+    marks.write_sheet(course)
+    tables.write(course)
+    print(f"{count} marks read; grades are in {course.folder / 'grades.csv'}.")
+    return 0
+
+
+def _course(chosen):
+    from courses.grading import Course
+
+    return Course(chosen.seed, *([chosen.courses] if chosen.courses else []))
+
+
+def _complain(why):
+    print(why, file=sys.stderr)
+    return 1
+
+
+OPTIONS = {"grade": _grade_options, "marks": _marks_options}
+RUN = {"grade": _grade, "marks": _marks}
+
+if __name__ == "__main__":
+    sys.exit(main())
