@@ -8,7 +8,9 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m courses", description="Assignments of a course.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("grade", "marks"):
-        command = commands.add_parser(name, **HELP[name], formatter_class=argparse.RawDescriptionHelpFormatter)
+        command = commands.add_parser(
+            name, **HELP[name], formatter_class=argparse.RawDescriptionHelpFormatter
+        )
         command.add_argument("--seed", required=True, help="the course, as given to `make assignments`")
         command.add_argument("--courses", help="the folder of all courses (default: _build/courses)")
         OPTIONS[name](command)
@@ -17,8 +19,12 @@ def main(arguments=None):
 
 
 def _grade_options(command):
-    command.add_argument("submissions", help="folder with a folder for each student, or with Canvas's flat files")
-    command.add_argument("--unsafe", action="store_true", help="grade even where no sandbox works (see below)")
+    command.add_argument(
+        "submissions", help="folder with a folder for each student, or with Canvas's flat files"
+    )
+    command.add_argument(
+        "--unsafe", action="store_true", help="grade even where no sandbox works (see below)"
+    )
     for name, default, what in LIMITS:
         command.add_argument(f"--{name}", type=int, default=default, help=f"{what} (default: {default})")
 
@@ -75,7 +81,9 @@ def _grade(chosen):
         return _complain(why)
     kept = marks.write_sheet(course)
     tables.write(course)
-    print(f"Grades are in {course.folder / 'grades.csv'}, answers to mark in {course.folder / 'marking.csv'}.")
+    print(
+        f"Grades are in {course.folder / 'grades.csv'}, answers to mark in {course.folder / 'marking.csv'}."
+    )
     if kept:
         print(f"The marking sheet had points for answers that have changed since: it is kept as {kept}.")
     return 0

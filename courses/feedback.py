@@ -12,7 +12,10 @@ import builtins
 import html
 import re
 import shutil
+from pathlib import Path
 
+import bleach
+import jinja2
 import nbformat
 from nbconvert.exporters import HTMLExporter
 from nbconvert.filters.markdown import markdown2html
@@ -20,14 +23,49 @@ from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbgrader.converters import GenerateFeedback
 from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
 
-import bleach
-
 HIDDEN = re.compile(r"^[ \t]*### BEGIN HIDDEN TESTS.*?(^[ \t]*### END HIDDEN TESTS[ \t]*\n?|\Z)", re.M | re.S)
 SOLUTION = re.compile(r"^[ \t]*### BEGIN SOLUTION.*?(^[ \t]*### END SOLUTION[ \t]*\n?|\Z)", re.M | re.S)
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 TAGS = frozenset(
-    "a abbr b blockquote br code dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i li ol p pre span strong sub sup table tbody"
-    " td th thead tr ul details summary".split()
+    [
+        "a",
+        "abbr",
+        "b",
+        "blockquote",
+        "br",
+        "code",
+        "dd",
+        "del",
+        "div",
+        "dl",
+        "dt",
+        "em",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "hr",
+        "i",
+        "li",
+        "ol",
+        "p",
+        "pre",
+        "span",
+        "strong",
+        "sub",
+        "sup",
+        "table",
+        "tbody",
+        "td",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+        "details",
+        "summary",
+    ]
 )
 
 
@@ -63,25 +101,31 @@ def _place(course, student, assignment):
     return place
 
 
+class Page(HTMLExporter):
+    """nbconvert's page, whose templates are compiled once for a course and not for each submission."""
+
+    def _create_environment(self):
+        environment = super()._create_environment()
+        compiled = Path(self.parent.coursedir.root) / "templates"
+        compiled.mkdir(exist_ok=True)
+        environment.bytecode_cache = jinja2.FileSystemBytecodeCache(str(compiled))
+        environment.filters["markdown2html"] = lambda source: _inert(markdown2html(source))
+        return environment
+
+
 class SafeFeedback(GenerateFeedback):
     """nbgrader's feedback, of a notebook made safe, on a page that runs nothing."""
 
     def start(self):
+        self.exporter_class = Page
         self.preprocessors = [GetGrades, MakeSafe, CSSHTMLHeaderPreprocessor]
         self.config.HTMLExporter.mathjax_url = ""
         super().start()
-
-    def convert_single_notebook(self, notebook_filename):
-        self.exporter.register_filter("markdown2html", lambda source: _inert(markdown2html(source)))
-        super().convert_single_notebook(notebook_filename)
 
     def write_single_notebook(self, output, resources):
         output = re.sub(r"<script\b.*?</script\s*>", "", output, flags=re.S | re.I)  # the template's own
         policy = f'<head>\n<meta http-equiv="Content-Security-Policy" content="{POLICY}" />'
         super().write_single_notebook(output.replace("<head>", policy, 1), resources)
-
-    def _exporter_class_default(self):
-        return HTMLExporter
 
 
 class MakeSafe(NbGraderPreprocessor):
@@ -95,7 +139,9 @@ class MakeSafe(NbGraderPreprocessor):
             cell.pop("attachments", None)
             if cell.cell_type == "code":
                 tested = tested or HIDDEN.search(cell.source) is not None
-                cell.outputs = [_in_our_words(cell)] if tested else list(filter(None, map(_safe, cell.outputs)))
+                cell.outputs = (
+                    [_in_our_words(cell)] if tested else list(filter(None, map(_safe, cell.outputs)))
+                )
                 cell.source = HIDDEN.sub("# Tests that are not shown\n", cell.source)
                 cell.outputs = [each for each in cell.outputs if each]
         nb.cells = [cell for cell in nb.cells if cell.cell_type in ("code", "markdown")]
@@ -110,7 +156,9 @@ def _in_our_words(cell):
         return None
     kind = getattr(builtins, error.ename, None)
     known = error.ename if isinstance(kind, type) and issubclass(kind, BaseException) else "an error"
-    said = "Stopped: this took too long." if error.ename == "CellTimeoutError" else f"This ended with {known}."
+    said = (
+        "Stopped: this took too long." if error.ename == "CellTimeoutError" else f"This ended with {known}."
+    )
     return nbformat.v4.new_output("stream", name="stdout", text=f"{said}\n")
 
 

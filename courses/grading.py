@@ -23,13 +23,13 @@ import sys
 import tempfile
 import time
 from collections import deque
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
 
 import nbformat
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateAssignment, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import Execute
@@ -63,7 +63,9 @@ class Course:
         self.key.chmod(0o700)
         self.work.mkdir(exist_ok=True)
         if shutil.which("alembic") is None:  # nbgrader calls it by name when it makes a gradebook
-            os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+            os.environ["PATH"] = os.pathsep.join(
+                [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+            )
         with self.gradebook() as gradebook:
             known = {assignment.name for assignment in gradebook.assignments}
         for name in self.sources.keys() - known:
@@ -77,7 +79,7 @@ class Course:
         return f"sqlite:///{self.gradebook_file}?timeout=60"  # two graders write to it
 
     def nbgrader(self, assignment, student="*"):
-        """nbgrader's own view of the folders."""
+        """Nbgrader's own view of the folders."""
         config = Config()
         config.CourseDirectory.root = str(self.work)
         config.CourseDirectory.source_directory = str(self.key / "source")
@@ -91,7 +93,8 @@ class Course:
         made = {name: self.key / "release" / name / f"{name}.ipynb" for name in self.sources}
         ours = {name: self.work / "release" / name / f"{name}.ipynb" for name in self.sources}
         return {
-            name: nbformat.read(path if path.exists() else ours[name], as_version=4) for name, path in made.items()
+            name: nbformat.read(path if path.exists() else ours[name], as_version=4)
+            for name, path in made.items()
         }
 
     def exercises(self):
@@ -152,7 +155,12 @@ def _take_in(course, found, results):
     jobs = []
     for student in found.values():
         entry = results.setdefault(student.key, {"assignments": {}})
-        entry |= {"name": student.name, "platform": student.platform, "id": student.id, "notes": student.notes}
+        entry |= {
+            "name": student.name,
+            "platform": student.platform,
+            "id": student.id,
+            "notes": student.notes,
+        }
         by_assignment = {}
         for file in student.files:
             try:
@@ -197,7 +205,11 @@ def _no_points(course, job):
 def _run(course, jobs, kind, limits):
     """Grade two jobs at a time, each in a process that can be ended; yields each with its outcome."""
     start = multiprocessing.get_context("fork")  # nbgrader takes seconds to load: once is enough
-    waiting, running, places = deque(jobs), {}, [kind(slot) if kind is not sandbox.Unprotected else kind() for slot in (0, 1)]
+    waiting, running, places = (
+        deque(jobs),
+        {},
+        [kind(slot) if kind is not sandbox.Unprotected else kind() for slot in (0, 1)],
+    )
     try:
         while waiting or running:
             while waiting and places:
@@ -240,7 +252,9 @@ def _outcome(process, ours, in_time, limits):
 
 
 def _ended(process, in_time, limits):
-    why = f"the grader ended with {process.exitcode}" if in_time else f"not done after {limits.total + GRACE} s"
+    why = (
+        f"the grader ended with {process.exitcode}" if in_time else f"not done after {limits.total + GRACE} s"
+    )
     return {"status": "stopped", "notes": [f"{why}: look at it by hand"]}
 
 
@@ -287,10 +301,17 @@ def {name}():
     for name, value in (("list", []), ("float", 0.0), ("int", 0), ("str", ""), ("dict", {{}}), ("tuple", ()), ("bool", 1 == 1)):
         if __import__("builtins").__dict__[name] is not value.__class__:
             wrong += " " + name
+    wrong += " |"
+    for name in globals():
+        if name in __import__("builtins").__dict__ and name[0] != "_":
+            wrong += " " + name
     raise AssertionError("{nonce}" + wrong)
 {name}()
 """
-FUNCTIONS = "abs all any callable divmod hasattr getattr isinstance issubclass iter len max min next pow repr round sorted sum"
+FUNCTIONS = (
+    "abs all any callable divmod getattr globals hasattr isinstance issubclass iter len max min next pow repr round"
+    " sorted sum"
+)
 
 
 class SafeExecute(Execute):
@@ -318,7 +339,7 @@ class SafeExecute(Execute):
         self._kernel = None
         try:
             return super().preprocess(nb, resources, km)
-        except (DeadKernelError, CellTimeoutError, Stopped, RuntimeError) as error:
+        except Exception as error:  # whatever it is, it is this submission's
             self.stopped = self._why(error)
             raise
         finally:
@@ -336,7 +357,9 @@ class SafeExecute(Execute):
             return f"stopped {where}: it went on after {self.limits.cell} s although it was interrupted"
         if isinstance(error, DeadKernelError):
             return f"stopped {where}: the kernel ended (it ended itself, crashed, or was out of memory)"
-        return f"stopped {where}: the kernel does not answer"
+        if isinstance(error, MemoryError):
+            return f"stopped {where}: its output was more than the grader could take"
+        return f"stopped {where}: the kernel does not answer ({type(error).__name__})"
 
     def _seconds(self, cell):
         return max(1, min(self.limits.cell, round(self._deadline - time.monotonic())))
@@ -354,7 +377,9 @@ class SafeExecute(Execute):
         if test and "CellTimeoutError" not in names:
             self._run_canary(index)
             self.nb.cells[index] = cell
-        if index == len(self.nb.cells) - 1 or not any(each.cell_type == "code" for each in self.nb.cells[index + 1 :]):
+        if index == len(self.nb.cells) - 1 or not any(
+            each.cell_type == "code" for each in self.nb.cells[index + 1 :]
+        ):
             if left := self._kernel.watch.left_running():
                 self._note(f"left {left} processes running, which were ended")
         return cell, resources
@@ -363,6 +388,8 @@ class SafeExecute(Execute):
         """Note what went wrong in a cell; in a test, let an error decide and a mere warning not."""
         errors = [each for each in cell.outputs if each.output_type == "error"]
         for error in errors:
+            if error.ename == "KeyboardInterrupt" and len(errors) > 1:
+                continue  # by us
             said = _reason(error.ename, error.evalue, self.limits)
             if said:
                 self._note(f"{self._label}: {said}")
@@ -387,9 +414,13 @@ class SafeExecute(Execute):
         said = [each.evalue for each in cell.outputs if each.output_type == "error" and nonce in each.evalue]
         if not said:
             raise Stopped("not graded: its code changed how tests run, so that those that must fail do not")
-        changed = said[0].partition(nonce)[2].split()
-        if changed:
-            raise Stopped(f"not graded: its code replaced Python's own {', '.join(changed)}")
+        changed, _, shadowed = said[0].partition(nonce)[2].partition("|")
+        if changed.strip():
+            raise Stopped(f"not graded: its code replaced Python's own {_names(changed)}")
+        if shadowed := set(shadowed.split()) - {"exit", "quit", "open", "display", "get_ipython"}:
+            self._note(
+                f"uses the names of Python's own {_names(' '.join(sorted(shadowed)))} for something else"
+            )
 
     def process_message(self, msg, cell, cell_index):
         """Take what a cell puts out, up to the limit, and nothing that would change an earlier cell."""
@@ -398,15 +429,23 @@ class SafeExecute(Execute):
             return None
         if kind in ("stream", "display_data", "execute_result", "error"):
             content.pop("transient", None)
-            self._size += len(content.get("text", "")) + sum(len(str(each)) for each in content.get("data", {}).values())
-            self._size += sum(map(len, content.get("traceback", ())))
-            self._count += 1
             limit = self.limits.output * sandbox.MEGABYTE
+            room = max(0, limit - self._size) if self._count < 500 else 0
+            size = len(content.get("text", "")) + sum(
+                len(str(each)) for each in content.get("data", {}).values()
+            )
+            size += sum(map(len, content.get("traceback", ())))
+            self._size, self._count = self._size + size, self._count + 1
             if self._size > 20 * limit:
                 self._kernel.watch.end(f"it put out more than {20 * self.limits.output} MB")
-            if (self._size > limit or self._count > 500) and kind != "error":
+            if size > room:
                 self._note(f"{self._label}: put out more than is kept; the rest was dropped")
-                return None
+                if kind == "stream" and room:
+                    content["text"] = content["text"][:room]
+                elif kind == "error":
+                    content["traceback"], content["evalue"] = [], content.get("evalue", "")[:1000]
+                else:
+                    return None
         return super().process_message(msg, cell, cell_index)
 
     def _note(self, note):
@@ -415,6 +454,8 @@ class SafeExecute(Execute):
 
 
 def _reason(ename, evalue, limits):
+    if ename == "NotImplementedError":
+        return "not answered"
     if ename == "CellTimeoutError":
         return f"stopped after {limits.cell} s"
     if ename.endswith("MemoryError"):
@@ -424,6 +465,11 @@ def _reason(ename, evalue, limits):
     if ename == "BlockingIOError" or "can't start new thread" in evalue:
         return f"started more than {limits.processes} processes"
     return None
+
+
+def _names(text):
+    """Names that a kernel sent, of those that Python has."""
+    return ", ".join(name for name in text.split() if hasattr(builtins, name))
 
 
 def _is_builtin(name):

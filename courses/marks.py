@@ -66,7 +66,11 @@ def _marked(course, student, name, exercise):
         except MissingEntry:
             comment = ""
         given = grade.manual_score is not None and not grade.needs_manual_grade
-        return f"{grade.manual_score:g}" if given else "", tables.plain(comment), bool(grade.needs_manual_grade)
+        return (
+            f"{grade.manual_score:g}" if given else "",
+            tables.plain(comment),
+            bool(grade.needs_manual_grade),
+        )
 
 
 def write_sheet(course):
@@ -87,7 +91,9 @@ def write_sheet(course):
                     row |= {"points": old["points"], "comment": old["comment"]}
         if typed:
             kept = next(
-                path for number in range(1, 10**6) if not (path := place.with_name(f"marking-{number}.csv")).exists()
+                path
+                for number in range(1, 10**6)
+                if not (path := place.with_name(f"marking-{number}.csv")).exists()
             )
             place.rename(kept)
     tables.save(place, [COLUMNS, *([row[column] for column in COLUMNS] for row in rows)])

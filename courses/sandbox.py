@@ -175,7 +175,9 @@ class OtherUser(Unprotected):
         self.sweep()
 
     def sweep(self):
-        while left := _of_user(self.user):  # also those that have left the family; each round stops them first
+        while left := _of_user(
+            self.user
+        ):  # also those that have left the family; each round stops them first
             for send in (signal.SIGSTOP, signal.SIGKILL):
                 for each in left:
                     try:
@@ -207,7 +209,14 @@ class Container(Unprotected):
         return sorted(folder for folder in folders if not folder.is_relative_to("/usr"))
 
     def inside(self, run, limits):
-        words = ["bwrap", "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net", "--unshare-ipc"]
+        words = [
+            "bwrap",
+            "--die-with-parent",
+            "--new-session",
+            "--unshare-pid",
+            "--unshare-net",
+            "--unshare-ipc",
+        ]
         words += ["--unshare-uts", "--unshare-cgroup-try", "--clearenv", "--hostname", "sandbox"]
         if self.user is None:
             words += ["--unshare-user"]
@@ -285,8 +294,15 @@ class Kernel(AsyncKernelManager):
         self.place, self.limits, self.run = place, limits, Path(run)
         place.prepare(self.run)
         ipc = self.run / "ipc"
-        super().__init__(transport="ipc", ip=str(ipc / "k"), connection_file=str(ipc / "kernel.json"), **traits)
-        flags = ["-f", "{connection_file}", "--HistoryManager.enabled=False", "--InteractiveShell.xmode=Minimal"]
+        super().__init__(
+            transport="ipc", ip=str(ipc / "k"), connection_file=str(ipc / "kernel.json"), **traits
+        )
+        flags = [
+            "-f",
+            "{connection_file}",
+            "--HistoryManager.enabled=False",
+            "--InteractiveShell.xmode=Minimal",
+        ]
         # By message, because a signal would reach the container and end it.
         self._kernel_spec = KernelSpec(argv=["python", *flags], interrupt_mode="message", language="python")
         self.watch = None

@@ -113,7 +113,9 @@ def read(path):
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        raise Unusable("is a link: not followed" if os.path.islink(path) else f"cannot be read ({error.strerror})") from None
+        raise Unusable(
+            "is a link: not followed" if os.path.islink(path) else f"cannot be read ({error.strerror})"
+        ) from None
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Unusable("is no file")

@@ -119,7 +119,7 @@ def _number(value):
 
 def plain(text):
     """Text that a spreadsheet takes for text: what a stranger wrote must not become a formula."""
-    return f"'{text}" if str(text).startswith(FORMULA) else text
+    return f"'{text}" if str(text).startswith(FORMULA) and len(text) > 1 else text
 
 
 def unplain(text):

@@ -8,7 +8,10 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 SEED = "7"
-METADATA = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}, "course": SEED}
+METADATA = {
+    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+    "course": SEED,
+}
 
 SOLUTION = {
     "mean": "def mean(xs):\n    subtotal = 0\n    for each_value in xs:\n        subtotal += each_value\n    return subtotal / len(xs)",
@@ -18,7 +21,13 @@ SOLUTION = {
 
 
 def _cell(new, source, name, points=None, solution=False):
-    mark = {"schema_version": 3, "grade_id": name, "grade": points is not None, "solution": solution, "task": False}
+    mark = {
+        "schema_version": 3,
+        "grade_id": name,
+        "grade": points is not None,
+        "solution": solution,
+        "task": False,
+    }
     mark["locked"] = not solution
     if points is not None:
         mark["points"] = points
@@ -60,7 +69,13 @@ def tiny():
                 "stale-tests",
                 points=3,
             ),
-            _cell(new_markdown_cell, f"### BEGIN SOLUTION\n{SOLUTION['why']}\n### END SOLUTION", "why", 3, solution=True),
+            _cell(
+                new_markdown_cell,
+                f"### BEGIN SOLUTION\n{SOLUTION['why']}\n### END SOLUTION",
+                "why",
+                3,
+                solution=True,
+            ),
         ],
     )
 
@@ -70,7 +85,12 @@ def other():
     return new_notebook(
         metadata=METADATA,
         cells=[
-            _cell(new_code_cell, "### BEGIN SOLUTION\nother_number = 12\n### END SOLUTION", "other", solution=True),
+            _cell(
+                new_code_cell,
+                "### BEGIN SOLUTION\nother_number = 12\n### END SOLUTION",
+                "other",
+                solution=True,
+            ),
             _cell(new_code_cell, "assert other_number == 12\n", "other-tests", points=1),
         ],
     )
