@@ -5,6 +5,7 @@ import sys
 
 
 def main(arguments=None):
+    """Run one command; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m courses", description="Assignments of a course.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("grade", "marks"):
@@ -54,30 +55,31 @@ Reads the key in _build/courses/SEED/key and writes to _build/courses/SEED:
   marking.csv    answers in words, to be marked by hand; marking.html to read them
   feedback/      a page for each student and assignment, without hidden tests""",
         "epilog": """\
-Submissions are programs of strangers. Each runs in a container (bubblewrap) without network, which sees neither the
-key nor other submissions; where that does not work and you are root, as another user; where neither does, not at
-all. --unsafe runs them as yourself: they could then read the key, change grades and files, and use the network.""",
+Submissions are programs of strangers. Each runs in a container (bubblewrap) without network, which sees
+neither the key nor other submissions; where that does not work and you are root, as another user; where
+neither does, not at all. --unsafe runs them as yourself: they could then read the key, change grades and
+files, and use the network.""",
     },
     "marks": {
         "help": "read marks for answers in words, and rewrite the tables",
         "description": """\
 Read points and comments from a marking sheet, put them into the gradebook, and rewrite tables and feedback.
 
-The sheet has the columns student, assignment, exercise, points and comment; further ones are passed over, and so are
-rows without points. If anything in it is wrong, every mistake is said and nothing is changed.""",
+The sheet has the columns student, assignment, exercise, points and comment; further ones are passed over,
+and so are rows without points. If anything in it is wrong, every mistake is said and nothing is changed.""",
     },
 }
 
 
 def _grade(chosen):
     from courses import grading, marks, sandbox, tables
-    from courses.submissions import Unusable
+    from courses.submissions import UnusableError
 
     try:
         limits = sandbox.Limits(**{name: getattr(chosen, name) for name, *_ in LIMITS})
         course = _course(chosen)
         grading.grade(course, chosen.submissions, limits, unsafe=chosen.unsafe)
-    except (Unusable, sandbox.Refused, ValueError) as why:
+    except (UnusableError, sandbox.NoSandboxError, ValueError) as why:
         return _complain(why)
     kept = marks.write_sheet(course)
     tables.write(course)
@@ -91,12 +93,12 @@ def _grade(chosen):
 
 def _marks(chosen):
     from courses import marks, tables
-    from courses.submissions import Unusable
+    from courses.submissions import UnusableError
 
     try:
         course = _course(chosen)
         count = marks.apply(course, chosen.marks)
-    except (Unusable, marks.Wrong) as why:
+    except (UnusableError, marks.SheetError) as why:
         return _complain(why)
     marks.write_sheet(course)
     tables.write(course)

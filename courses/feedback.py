@@ -1,9 +1,9 @@
 """What a student gets to see: nbgrader's feedback page, without hidden tests and without anything that acts.
 
-This module knows which part of a graded notebook is safe to show. The source of hidden tests goes. So does whatever
-a kernel put out from the first hidden test on: from then on a submission can have read the tests and could say them
-in any disguise. What came before it cannot contain them, and stays, as text and pictures. HTML and scripts of a
-submission are shown as text or dropped, and the page forbids the browser to run any.
+This module knows which part of a graded notebook is safe to show. The source of hidden tests goes. So does
+whatever a kernel put out from the first hidden test on: from then on a submission can have read the tests and
+could say them in any disguise. What came before it cannot contain them, and stays, as text and pictures. HTML
+and scripts of a submission are shown as text or dropped, and the page forbids the browser to run any.
 """
 
 import base64
@@ -70,7 +70,7 @@ TAGS = frozenset(
 
 
 def hidden_lines(source):
-    """Lines of a key that no student may get to see: of hidden tests and of solutions, where long enough to tell."""
+    """Lines of hidden tests and solutions, where long enough to tell, which no student may get to see."""
     lines = set()
     for cell in nbformat.read(source, as_version=4).cells:
         for region in (*HIDDEN.finditer(cell.source), *SOLUTION.finditer(cell.source)):
@@ -89,7 +89,8 @@ def without_grade(course, student, assignment, notes):
     """Say on a page why there is no grade."""
     said = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
     _place(course, student, assignment).write_text(
-        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(assignment)}</title></head>'
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(assignment)}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"></head>'
         f"<body><h1>{html.escape(assignment)}</h1><p>This notebook could not be graded by tests:</p>"
         f"<ul>{said}</ul></body></html>\n"
     )

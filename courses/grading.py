@@ -1,14 +1,14 @@
 """Grades a folder of submissions with nbgrader, each in a process and a sandbox of its own.
 
-This module knows the folders of a course, how nbgrader is set up, and what to say when a submission could not be run
-to its end. nbgrader itself restores locked cells, decides on points and keeps the gradebook, in this trusted process;
-only the kernel runs elsewhere (`sandbox`). It does not know how submissions are named (`submissions`), what students
-get to see (`feedback`) or what tables look like (`tables`).
+This module knows the folders of a course, how nbgrader is set up, and what to say when a submission could not
+be run to its end. nbgrader itself restores locked cells, decides on points and keeps the gradebook, in this
+trusted process; only the kernel runs elsewhere (`sandbox`). It does not know how submissions are named
+(`submissions`), what students get to see (`feedback`) or what tables look like (`tables`).
 
-Tests run in the same kernel as the answers that they test, because nbgrader works so. Hence a submission can read
-hidden tests while they run, though it can keep nothing of them, and code that is made for it could feign results.
-After each test a cell that must fail is run, and Python's own functions are looked at; that finds simple attempts,
-not every one. Write tests that compare plain numbers, and read answers that look strange.
+Tests run in the same kernel as the answers that they test, because nbgrader works so. Hence a submission can
+read hidden tests while they run, though it can keep nothing of them, and code that is made for it could feign
+results. After each test a cell that must fail is run, and Python's own functions are looked at; that finds
+simple attempts, not every one. Write tests that compare plain numbers, and read answers that look strange.
 """
 
 import builtins
@@ -54,8 +54,8 @@ class Course:
         self.results_file = self.work / "results.json"
         self.sources = {path.stem: path for path in sorted(self.key.glob("source/*/*.ipynb"))}
         if not self.sources:
-            raise submissions.Unusable(
-                f"There is no key in {self.key}; `make assignments SEED={seed}` makes assignments and their key."
+            raise submissions.UnusableError(
+                f"There is no key in {self.key}; `make assignments SEED={seed}` makes it."
             )
 
     def prepare(self):
@@ -128,7 +128,7 @@ class Job:
 
 
 def grade(course, folder, limits, unsafe=False, say=print):
-    """Grade every notebook in a folder of submissions, two at a time; returns what became of all students so far."""
+    """Grade every notebook in a folder, two at a time; returns what became of all students so far."""
     folder = Path(folder).resolve()
     found = submissions.students(folder)
     course.prepare()
@@ -166,7 +166,7 @@ def _take_in(course, found, results):
             try:
                 notebook = submissions.read(file.path)
                 name = submissions.assignment_of(notebook, releases)
-            except submissions.Unusable as why:
+            except submissions.UnusableError as why:
                 entry["notes"].append(f"{file.name} {why}")
             else:
                 by_assignment.setdefault(name, []).append((file, notebook))
@@ -285,7 +285,7 @@ def _work(course, job, place, limits, run, pipe):
     os._exit(0)  # no clean-up of a process that has read what strangers wrote
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """A submission cannot be run to its end; the message says why."""
 
 
@@ -298,9 +298,9 @@ def {name}():
         each = __import__("builtins").__dict__[name]
         if each.__class__ is not kind or each.__name__ != name or each.__self__.__name__ != "builtins":
             wrong += " " + name
-    for name, value in (("list", []), ("float", 0.0), ("int", 0), ("str", ""), ("dict", {{}}), ("tuple", ()), ("bool", 1 == 1)):
-        if __import__("builtins").__dict__[name] is not value.__class__:
-            wrong += " " + name
+    for value in [], 0.0, 0, "", {{}}, (), 1 == 1:
+        if __import__("builtins").__dict__[value.__class__.__name__] is not value.__class__:
+            wrong += " " + value.__class__.__name__
     wrong += " |"
     for name in globals():
         if name in __import__("builtins").__dict__ and name[0] != "_":
@@ -309,8 +309,8 @@ def {name}():
 {name}()
 """
 FUNCTIONS = (
-    "abs all any callable divmod getattr globals hasattr isinstance issubclass iter len max min next pow repr round"
-    " sorted sum"
+    "abs all any callable divmod getattr globals hasattr isinstance issubclass iter len max min next pow"
+    " repr round sorted sum"
 )
 
 
@@ -349,7 +349,7 @@ class SafeExecute(Execute):
     def _why(self, error):
         where = f"in {self._label}" if self._cell is not None else "at the start"
         watch = self._kernel and self._kernel.watch
-        if isinstance(error, Stopped):
+        if isinstance(error, StoppedError):
             return str(error)
         if watch is not None and watch.reason:
             return f"stopped {where}: {watch.reason}"
@@ -368,7 +368,7 @@ class SafeExecute(Execute):
         if cell.cell_type != "code":
             return cell, resources
         if time.monotonic() > self._deadline:
-            raise Stopped(f"stopped: the notebook ran longer than {self.limits.total} s")
+            raise StoppedError(f"stopped: the notebook ran longer than {self.limits.total} s")
         self._label = cell.metadata.get("nbgrader", {}).get("grade_id") or f"cell {index + 1}"
         self._cell, self._size, self._count = cell, 0, 0
         super().preprocess_cell(cell, resources, index)
@@ -377,11 +377,11 @@ class SafeExecute(Execute):
         if test and "CellTimeoutError" not in names:
             self._run_canary(index)
             self.nb.cells[index] = cell
-        if index == len(self.nb.cells) - 1 or not any(
-            each.cell_type == "code" for each in self.nb.cells[index + 1 :]
-        ):
-            if left := self._kernel.watch.left_running():
-                self._note(f"left {left} processes running, which were ended")
+        if (
+            index == len(self.nb.cells) - 1
+            or not any(each.cell_type == "code" for each in self.nb.cells[index + 1 :])
+        ) and (left := self._kernel.watch.left_running()):
+            self._note(f"left {left} processes running, which were ended")
         return cell, resources
 
     def _look_at(self, cell, test):
@@ -413,10 +413,12 @@ class SafeExecute(Execute):
         self.execute_cell(cell, index, store_history=False)
         said = [each.evalue for each in cell.outputs if each.output_type == "error" and nonce in each.evalue]
         if not said:
-            raise Stopped("not graded: its code changed how tests run, so that those that must fail do not")
+            raise StoppedError(
+                "not graded: its code changed how tests run, so that those that must fail do not"
+            )
         changed, _, shadowed = said[0].partition(nonce)[2].partition("|")
         if changed.strip():
-            raise Stopped(f"not graded: its code replaced Python's own {_names(changed)}")
+            raise StoppedError(f"not graded: its code replaced Python's own {_names(changed)}")
         if shadowed := set(shadowed.split()) - {"exit", "quit", "open", "display", "get_ipython"}:
             self._note(
                 f"uses the names of Python's own {_names(' '.join(sorted(shadowed)))} for something else"

@@ -1,14 +1,15 @@
 """Answers in words: one sheet to mark them on, and marks read back from it.
 
-This module knows the marking sheet. It writes down each answer that tests cannot judge, with the points possible, and
-puts the points that somebody typed into nbgrader's gradebook, or, if anything on the sheet is wrong, none of them.
-It judges no answer.
+This module knows the marking sheet. It writes down each answer that tests cannot judge, with the points
+possible, and puts the points that somebody typed into nbgrader's gradebook, or, if anything on the sheet is
+wrong, none of them. It judges no answer.
 """
 
 import csv
 import html
 import io
 import math
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -20,12 +21,12 @@ COLUMNS = ["student", "assignment", "exercise", "answer", "possible", "points", 
 KEY = COLUMNS[:3]
 
 
-class Wrong(Exception):
+class SheetError(Exception):
     """A marking sheet has mistakes; the message says each, one a line."""
 
 
 def answers(course):
-    """Each answer in words that was handed in, as a row of the sheet, with the marks that the gradebook has."""
+    """Each answer in words as a row of the sheet, with the marks that the gradebook has."""
     for student, entry in sorted(course.results().items()):
         for name in sorted(entry["assignments"]):
             written = course.work / "submitted" / student / name / f"{name}.ipynb"
@@ -74,7 +75,7 @@ def _marked(course, student, name, exercise):
 
 
 def write_sheet(course):
-    """Write marking.csv and marking.html; what was typed into an older sheet stays, or the sheet is kept beside it.
+    """Write marking.csv and marking.html; what was typed into an older sheet stays, or that sheet does.
 
     Returns the file that an older sheet was kept as, if it had points for answers that are no longer there.
     """
@@ -112,7 +113,8 @@ def _page(rows):
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Answers to mark</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{feedback.POLICY}">'
-        "<style>body{max-width:48rem;margin:2rem auto;font-family:sans-serif}pre{white-space:pre-wrap}</style></head>"
+        "<style>body{max-width:48rem;margin:2rem auto;font-family:sans-serif}"
+        "pre{white-space:pre-wrap}</style></head>"
         f"<body><h1>Answers to mark</h1>{''.join(parts)}</body></html>\n"
     )
 
@@ -126,30 +128,28 @@ def _rows(path):
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise Wrong(f"{path} cannot be read: {error.strerror}.") from None
+        raise SheetError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise Wrong(f"{path} is not in UTF-8; save it as CSV (UTF-8).") from None
+        raise SheetError(f"{path} is not in UTF-8; save it as CSV (UTF-8).") from None
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval=""))
     missing = [column for column in (*KEY, "points", "comment") if column not in (rows[0] if rows else {})]
     if missing:
-        raise Wrong(f"{path} has no column {', '.join(missing)}, or no rows.")
+        raise SheetError(f"{path} has no column {', '.join(missing)}, or no rows.")
     return [{"answer": "", **{key: value or "" for key, value in row.items() if key}} for row in rows]
 
 
 def apply(course, path):
-    """Put every mark of a sheet into the gradebook, or, if one is wrong, none; returns how many there were."""
+    """Put every mark of a sheet into the gradebook, or, if one is wrong, none; returns how many."""
     marks = _checked(course, _rows(path))
     with course.gradebook() as gradebook:
         for (student, name, exercise), points, comment in marks:
             grade = gradebook.find_grade(exercise, name, name, student)
             grade.manual_score, grade.needs_manual_grade = points, False
             if comment:
-                try:
+                with suppress(MissingEntry):  # nbgrader keeps comments on answers, not on tests
                     gradebook.find_comment(exercise, name, name, student).manual_comment = comment
-                except MissingEntry:
-                    pass  # nbgrader keeps comments on answers, not on tests
         gradebook.db.commit()
     results = course.results()
     for student, name in sorted({key[:2] for key, *_ in marks}):
@@ -179,14 +179,15 @@ def _checked(course, rows):
             wrong.append(f"Row {line}: {typed!r} is not a number of points.")
         elif not 0 <= points <= exercises[name][exercise]:
             wrong.append(
-                f"Row {line}: {student} gets {points:g} points for {exercise}, which has 0 to {exercises[name][exercise]:g}."
+                f"Row {line}: {student} gets {points:g} points for {exercise},"
+                f" which has 0 to {exercises[name][exercise]:g}."
             )
         elif seen.setdefault(_key(row), points) != points:
             wrong.append(f"Row {line}: {student} already has other points for {exercise} further up.")
         else:
             marks.append((_key(row), points, tables.unplain(row["comment"].strip())))
     if wrong:
-        raise Wrong("\n".join([*wrong, "Nothing was changed."]))
+        raise SheetError("\n".join([*wrong, "Nothing was changed."]))
     return marks
 
 

@@ -1,14 +1,17 @@
 """Where the kernel of a submission runs: in a container, as another user, or, if one insists, unprotected.
 
-This module knows how to start a kernel that sees Python, the environment and `sgdrace`, and no more; how much time,
-memory, disk and how many processes it may use; and how to end all that it started. It knows nothing of notebooks,
-points or keys: whoever asks says which folders must stay hidden, and a probe looks whether they do.
+This module knows how to start a kernel that sees Python, the environment and `sgdrace`, and no more; how much
+time, memory, disk and how many processes it may use; and how to end all that it started. It knows nothing of
+notebooks, points or keys: whoever asks says which folders must stay hidden, and a probe looks whether they
+do.
 
-A container (bubblewrap's `bwrap`) has its own processes, network, users' files and temporary folders. Another user,
-for which one must be root, has the machine's network and reads whatever everybody may read; the probe refuses if
-that includes a folder to be hidden. Neither guards against a hole in the operating system's kernel.
+A container (bubblewrap's `bwrap`) has its own processes, network, users' files and temporary folders. Another
+user, for which one must be root, has the machine's network and reads whatever everybody may read; the probe
+refuses if that includes a folder to be hidden. Neither guards against a hole in the operating system's
+kernel.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -28,7 +31,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "lib" / "sgdrace"
 MEGABYTE = 2**20
 
 
-class Refused(Exception):
+class NoSandboxError(Exception):
     """There is no safe place to run a submission; the message says what to do."""
 
 
@@ -60,7 +63,7 @@ class Limits:
         }
 
 
-# Runs inside, before anything of the submission: gives up rights for good, then becomes the kernel or the probe.
+# Runs inside, before anything of the submission: gives up rights for good, then becomes kernel or probe.
 LAUNCH = """
 import json, os, resource, runpy, sys
 limits, user, module = json.loads(sys.argv.pop(1))
@@ -92,7 +95,7 @@ class Unprotected:
         self.python = python
 
     def inside(self, run, limits):
-        """The arguments before Python's own; `run` is the folder of one kernel, with `ipc` and `home` in it."""
+        """The words before Python's own; `run` is the folder of one kernel, with `ipc` and `home` in it."""
         return []
 
     def environment(self, run):
@@ -103,7 +106,7 @@ class Unprotected:
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(PACKAGE.parent),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "OMP_NUM_THREADS": "1",  # each further thread of a linear-algebra library reserves memory and a place
+            "OMP_NUM_THREADS": "1",  # each thread of linear algebra reserves memory
             "OPENBLAS_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1",
         }
@@ -180,10 +183,8 @@ class OtherUser(Unprotected):
         ):  # also those that have left the family; each round stops them first
             for send in (signal.SIGSTOP, signal.SIGKILL):
                 for each in left:
-                    try:
+                    with contextlib.suppress(psutil.NoSuchProcess):
                         each.send_signal(send)
-                    except psutil.NoSuchProcess:
-                        pass
             psutil.wait_procs(left, timeout=1)
 
     def probe(self, hidden):
@@ -193,13 +194,13 @@ class OtherUser(Unprotected):
 
 
 class Container(Unprotected):
-    """The kernel runs in namespaces of its own; of the disk it sees what Python needs, read-only, and an empty home."""
+    """The kernel has namespaces of its own; of the disk it sees what Python needs, and an empty home."""
 
     name = "a container (bubblewrap)"
 
     def __init__(self, slot=0, python=sys.executable):
         super().__init__(python)
-        # The operating system never counts the processes of root, so that root has to become somebody else inside.
+        # Nobody counts the processes of root, so that root has to become somebody else inside.
         self.user = _spare_user(slot) if os.geteuid() == 0 else None
 
     def visible(self):
@@ -278,11 +279,11 @@ def choose(hidden, unsafe=False, kinds=(Container, OtherUser)):
         reasons.append(f"{kind.__name__}: {why}.")
     if unsafe:
         return Unprotected
-    raise Refused(
+    raise NoSandboxError(
         "Submissions are programs of strangers, and there is no safe place here to run them. "
         + " ".join(reasons)
-        + " Install bubblewrap, or say --unsafe (make: ALLOW_UNSAFE=1) to run them as yourself: they could then read"
-        " the key and other submissions, change grades and files, and use the network."
+        + " Install bubblewrap, or say --unsafe (make: ALLOW_UNSAFE=1) to run them as yourself: they could"
+        " then read the key and other submissions, change grades and files, and use the network."
     )
 
 
@@ -290,7 +291,7 @@ class Kernel(AsyncKernelManager):
     """A Jupyter kernel in a place of its own, reached through sockets in a folder instead of the network."""
 
     def __init__(self, place, limits, run, **traits):
-        """Keep what the kernel writes in the empty folder `run`; its path is short, for a socket's has 107 characters."""
+        """Keep sockets in the empty folder `run`, whose path is short: a socket's has 107 characters."""
         self.place, self.limits, self.run = place, limits, Path(run)
         place.prepare(self.run)
         ipc = self.run / "ipc"
@@ -361,10 +362,8 @@ class Watch(threading.Thread):
     def end(self, reason):
         """Stop the kernel and its children, and remember why."""
         self.reason = self.reason or reason
-        try:
+        with contextlib.suppress(psutil.Error):
             self.place.end(self.process)
-        except psutil.Error:
-            pass
 
     def left_running(self):
         """How many processes live on that are neither the kernel nor the container around it."""
@@ -379,10 +378,8 @@ class Watch(threading.Thread):
 
     def stop(self):
         self._over.set()
-        try:
+        with contextlib.suppress(psutil.Error):
             self.place.end(self.process)
-        except psutil.Error:
-            pass
         self.join(timeout=5)
 
 

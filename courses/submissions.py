@@ -1,21 +1,23 @@
-"""Who handed in what: folders and files as Canvas and Moodle unpack them, turned into one notebook per assignment.
+"""Who handed in what: files as Canvas and Moodle unpack them, turned into one notebook per assignment.
 
-This module knows how the two name what they download, which assignment a notebook belongs to, and what is wrong with
-a file that cannot be graded. It follows no link, runs nothing, and knows no points. What it reads was written by
-strangers: of a notebook only cells go on, without outputs, attachments and metadata that nobody asked for.
+This module knows how the two name what they download, which assignment a notebook belongs to, and what is
+wrong with a file that cannot be graded. It follows no link, runs nothing, and knows no points. What it reads
+was written by strangers: of a notebook only cells go on, without outputs, attachments and metadata that
+nobody asked for.
 
-Moodle (mod/assign, 4.x) makes a folder for each student, `Full Name_1234567_assignsubmission_file_`; the number
-belongs to this student in this one assignment. Canvas (lib/content_zipper.rb of 2025) makes flat files,
-`lastfirst_12345_67890_staleness.ipynb`: student and file, `lastfirst_LATE_12345_…` if late, `anon_x1Y2z_…` if
-anonymous, and `staleness-1.ipynb` when it was handed in again. Any other folder is a student of that name.
+Moodle (mod/assign, 4.x) makes a folder for each student, `Full Name_1234567_assignsubmission_file_`; the
+number belongs to this student in this one assignment. Canvas (lib/content_zipper.rb of 2025) makes flat
+files, `lastfirst_12345_67890_staleness.ipynb`: student and file, `lastfirst_LATE_12345_…` if late,
+`anon_x1Y2z_…` if anonymous, and `staleness-1.ipynb` when it was handed in again. Any other folder is a
+student of that name.
 """
 
 import copy
-import json
 import os
 import re
 import stat
 import unicodedata
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,7 +51,7 @@ class Student:
     notes: list[str] = field(default_factory=list)
 
 
-class Unusable(Exception):
+class UnusableError(Exception):
     """A file is no notebook of this course; the message says why, as the end of a sentence."""
 
 
@@ -57,7 +59,7 @@ def students(folder):
     """Everybody who has a folder or a file in `folder`, by key, with their notebooks."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise Unusable(f"There is no folder {folder}.")
+        raise UnusableError(f"There is no folder {folder}.")
     found = {}
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name.startswith((".", "__MACOSX")):
@@ -113,24 +115,24 @@ def read(path):
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        raise Unusable(
+        raise UnusableError(
             "is a link: not followed" if os.path.islink(path) else f"cannot be read ({error.strerror})"
         ) from None
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Unusable("is no file")
+            raise UnusableError("is no file")
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
-        raise Unusable(f"is larger than {LARGEST // 2**20} MB")
+        raise UnusableError(f"is larger than {LARGEST // 2**20} MB")
     if not content.strip():
-        raise Unusable("is empty")
+        raise UnusableError("is empty")
     try:
-        notebook = nbformat.reads(content.decode("utf-8-sig"), as_version=4)
-        notebook = nbformat.from_dict(json.loads(json.dumps(notebook)))
-        _, notebook = nbformat.validator.normalize(notebook)
-        nbformat.validate(notebook)
+        with warnings.catch_warnings(action="ignore"):  # of cells without ids, or with the same
+            notebook = nbformat.reads(content.decode("utf-8-sig"), as_version=4)
+            _, notebook = nbformat.validator.normalize(notebook)
+            nbformat.validate(notebook)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, nbformat.ValidationError):
-        raise Unusable("is broken: not the JSON of a notebook") from None
+        raise UnusableError("is broken: not the JSON of a notebook") from None
     return notebook
 
 
@@ -151,15 +153,15 @@ def assignment_of(notebook, releases):
     shared = {name: len(mine & set(ids(release))) for name, release in releases.items()}
     best = max(shared, key=shared.get, default=None)
     if best is None or not shared[best]:
-        raise Unusable("is no notebook of this course")
+        raise UnusableError("is no notebook of this course")
     theirs, ours = notebook.metadata.get("course"), releases[best].metadata.get("course")
     if ours is not None and theirs != ours:
-        raise Unusable("is of a course with other numbers")
+        raise UnusableError("is of a course with other numbers")
     return best
 
 
 def cleaned(notebook, release):
-    """A submission's cells in their order, those that are missing put back; and what had to be done, in words.
+    """A submission's cells in their order, missing ones put back; and what had to be done, in words.
 
     What the cells say stays the student's: nbgrader itself restores those that are locked.
     """
@@ -198,7 +200,7 @@ def cleaned(notebook, release):
 
 
 def latest(files):
-    """Of several notebooks for one assignment the last that was handed in: by its number, else by its time."""
+    """Of several notebooks for one assignment the last: by its number, else by its time."""
 
     def order(file):
         again = AGAIN.search(Path(file.name).stem)

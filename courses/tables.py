@@ -1,13 +1,14 @@
 """Grades as tables: `grades.csv` for the instructor, `canvas.csv` and `moodle.csv` for what these import.
 
-This module knows columns. Points come from nbgrader's gradebook, notes from grading; it changes neither. Whatever is
-not complete (not handed in, not graded, not marked) is empty for Canvas and Moodle, which leave such a grade as it is.
+This module knows columns. Points come from nbgrader's gradebook, notes from grading; it changes neither.
+Whatever is not complete (not handed in, not graded, not marked) is empty for Canvas and Moodle, which leave
+such a grade as it is.
 
-Canvas: columns and the row "Points Possible" as lib/gradebook_importer.rb of instructure/canvas-lms reads them
-(2025): Student, ID, SIS Login ID, Section, then a column for each assignment, found by its name. Moodle: the offline
-grading worksheet of an assignment, as mod/assign/feedback/offline reads it (4.x, English): it needs Identifier,
-Grade and Last modified (grade), and passes over rows whose Identifier is of another assignment, so that one file
-serves them all.
+Canvas: columns and the row "Points Possible" as lib/gradebook_importer.rb of instructure/canvas-lms reads
+them (2025): Student, ID, SIS Login ID, Section, then a column for each assignment, found by its name. Moodle:
+the offline grading worksheet of an assignment, as mod/assign/feedback/offline reads it (4.x, English): it
+needs Identifier, Grade and Last modified (grade), and passes over rows whose Identifier is of another
+assignment, so that one file serves them all.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""A folder of submissions is graded by command: good ones right, bad ones with a reason, the key seen by nobody."""
+"""A folder is graded by command: good submissions right, bad ones with a reason, the key seen by nobody."""
 
 import base64
 import csv
@@ -37,7 +37,9 @@ def grab(path):
         pass
 for path in {paths}:
     grab(path)
-starts = [os.getcwd(), *(f"/proc/{{pid}}/{{name}}" for pid in os.listdir("/proc") if pid.isdigit() for name in ("cwd", "root"))]
+processes = glob.glob("/proc/[0-9]*")
+starts = [os.getcwd(), *(f"{{each}}/{{name}}" for each in processes for name in ("cwd", "root"))]
+known = (sys.prefix, sys.base_prefix, "/usr", "/proc", "/bin", "/lib")
 for start in starts:
     while True:
         try:
@@ -46,7 +48,7 @@ for start in starts:
             break
         for name in names:
             for where, folders, names in os.walk(os.path.join(start, name)):
-                if where.count("/") > 9 or where.startswith((sys.prefix, sys.base_prefix, "/usr", "/proc", "/bin", "/lib")):
+                if where.count("/") > 9 or where.startswith(known):
                     folders[:], names = [], []
                 for each in names:
                     if each.endswith((".ipynb", ".db", ".json", ".md", ".html", ".csv", ".log")):
@@ -54,20 +56,20 @@ for start in starts:
         if os.path.realpath(start) == "/":
             break
         start = os.path.dirname(os.path.realpath(start))
-for path in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline") + glob.glob("/proc/[0-9]*/fd/*"):
+for path in (path for name in ("environ", "cmdline", "fd/*") for path in glob.glob(f"/proc/[0-9]*/{{name}}")):
     if os.path.isfile(path):  # to read from a pipe would wait
         grab(path)
 print("looked at", looked, "files", os.path.exists({paths}[0]), *loot)
 """
 
-# Takes the hidden tests from the frames and the history while they run, and says them plainly and in disguise.
+# Takes hidden tests from frames and history while they run, and says them plainly and in disguise.
 THIEF = """
 import base64, linecache, sys
 from IPython.display import display
 handle = display("nothing yet", display_id=True)
 def mean(xs):
     source = "".join(linecache.getlines(sys._getframe(1).f_code.co_filename)) + "".join(In)
-    source += "".join(entry[2] if isinstance(entry, tuple) else str(entry) for entry in get_ipython().history_manager.get_range())
+    source += "".join(str(entry[2]) for entry in get_ipython().history_manager.get_range())
     print(source)
     print(base64.b64encode(source.encode()).decode())
     handle.update(source)
@@ -78,15 +80,16 @@ def mean(xs):
 FORGED_RESULT = """
 def mean(xs):
     shell = get_ipython()
-    shell.displayhook.session.send(shell.display_pub.pub_socket, "execute_result",
-        {"data": {"text/plain": "4"}, "metadata": {}, "execution_count": 1}, parent=shell.display_pub.parent_header)
+    result = {"data": {"text/plain": "4"}, "metadata": {}, "execution_count": 1}
+    pub = shell.display_pub
+    shell.displayhook.session.send(pub.pub_socket, "execute_result", result, parent=pub.parent_header)
     return 0
 """
 
 ACTIVE = """
 from IPython.display import HTML, Javascript, display
 display(HTML("<script>alert('output')</script>"), Javascript("alert('output')"))
-display({"image/png": '"><script>alert(1)</script>', "text/plain": "<script>alert('text')</script>"}, raw=True)
+display({"image/png": '"><script>alert(1)</script>', "text/plain": "<script>alert(2)</script>"}, raw=True)
 display({"image/svg+xml": "<svg onload=alert(1)>", "text/plain": "<b onclick=alert(1)>"}, raw=True)
 """
 
@@ -146,7 +149,8 @@ BATCH = {
     ),
     "children": (
         _with_mean(
-            f"import subprocess\nfor _ in range(50):\n    subprocess.Popen(['sleep', '{NAP}'], start_new_session=True)"
+            "from subprocess import Popen\nfor _ in range(50):\n"
+            f"    Popen(['sleep', '{NAP}'], start_new_session=True)"
         ),
         4,
         3,
@@ -165,7 +169,8 @@ BATCH = {
     "deleted": (_deleted, 4, 3, "cell stale-tests was missing and put back"),
     "overridden": (
         _code(
-            mean="class Any(float):\n    __eq__ = __lt__ = lambda self, other: True\n    __sub__ = lambda self, other: self\n"
+            mean="class Any(float):\n    __eq__ = __lt__ = lambda self, other: True\n"
+            "    __sub__ = lambda self, other: self\n"
             "    __abs__ = lambda self: self\nlist = type = lambda *_: Any\ndef mean(xs):\n    return Any()",
             stale="class Same(int):\n    __eq__ = lambda self, other: True\nstaleness = Same()",
         ),
@@ -195,9 +200,7 @@ BATCH = {
         "stopped in stale",
     ),
     "large": (
-        _code(
-            stale="with open('large', 'wb') as file:\n    for _ in range(2000):\n        file.write(bytes(2**20))"
-        ),
+        _code(stale="file = open('large', 'wb')\nfor _ in range(2000):\n    file.write(bytes(2**20))"),
         4,
         0,
         "more than 64 MB",
@@ -220,7 +223,7 @@ BATCH = {
 
 @pytest.fixture(scope="module")
 def batch(tmp_path_factory):
-    """The batch, graded once by command: the course, what the command said, and a row of grades for each student."""
+    """The batch, graded once by command: the course, what was said, and a row of grades for each student."""
     base = tmp_path_factory.mktemp("c")
     course = tiny.make_course(base / "courses")
     blank = tiny.release(course)

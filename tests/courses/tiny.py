@@ -14,7 +14,8 @@ METADATA = {
 }
 
 SOLUTION = {
-    "mean": "def mean(xs):\n    subtotal = 0\n    for each_value in xs:\n        subtotal += each_value\n    return subtotal / len(xs)",
+    "mean": "def mean(xs):\n    subtotal = 0\n    for each_value in xs:\n        subtotal += each_value\n"
+    "    return subtotal / len(xs)",
     "stale": "staleness = 8 - 1",
     "why": "The others push in the meantime, each once on average.",
 }
@@ -50,11 +51,11 @@ def tiny():
             _cell(
                 new_code_cell,
                 "import builtins\n"
-                "assert builtins.abs(builtins.float(mean([1, 2, 3])) - 2.0) < 1e-9, 'The mean of 1, 2, 3 is 2.'\n"
+                "assert builtins.abs(builtins.float(mean([1, 2, 3])) - 2.0) < 1e-9, 'The mean is 2.'\n"
                 "### BEGIN HIDDEN TESTS\n"
                 "for secret_case, secret_mean in (([2.0, 8.0], 5.0), ([7.0], 7.0), ([1.5, 2.5, 8.0], 4.0)):\n"
-                "    assert builtins.type(mean(secret_case)) in (builtins.int, builtins.float), 'secret kind'\n"
-                "    assert builtins.abs(mean(secret_case) - secret_mean) < 1e-9, f'secret mean {secret_mean}'\n"
+                "    assert builtins.type(mean(secret_case)) in (builtins.int, builtins.float), 'secret'\n"
+                "    assert builtins.abs(mean(secret_case) - secret_mean) < 1e-9, f'secret {secret_mean}'\n"
                 "### END HIDDEN TESTS",
                 "mean-tests",
                 points=4,
@@ -64,7 +65,8 @@ def tiny():
                 new_code_cell,
                 "### BEGIN HIDDEN TESTS\n"
                 "secret_staleness = 7\n"
-                "assert builtins.type(staleness) is builtins.int and staleness == secret_staleness, 'secret staleness'\n"
+                "assert builtins.type(staleness) is builtins.int, 'secret kind'\n"
+                "assert staleness == secret_staleness, 'secret staleness'\n"
                 "### END HIDDEN TESTS",
                 "stale-tests",
                 points=3,
