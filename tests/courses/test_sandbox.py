@@ -20,7 +20,7 @@ LIMITS = sandbox.Limits(memory=1024, file=16, processes=60)
 
 
 def run(*cells, place=sandbox.Container, limits=LIMITS):
-    """What cells print in a kernel of their own, or the name of the error that each ends with; and the watch."""
+    """What cells print in a kernel of their own, or the name of their error; and the kernel's watch."""
     return asyncio.run(_run(cells, place(), limits))
 
 
@@ -52,6 +52,8 @@ async def _run(cells, place, limits):
         family = []
     finally:
         kernel.close()
+        await kernel.provisioner.wait()
+        await kernel.cleanup_resources()
         shutil.rmtree(folder)
     psutil.wait_procs(family, timeout=5)
     assert [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
@@ -61,7 +63,7 @@ async def _run(cells, place, limits):
 @needs_container
 def test_a_container_has_no_rights_no_network_and_one_place_to_write_to():
     said, _ = run(
-        "import os; print(os.getcwd(), os.listdir(), os.getuid() == 0)",
+        "import os; print(os.getcwd(), set(os.listdir()) - {'.ipython'}, os.getuid() == 0)",
         "import socket; socket.create_connection(('192.0.2.1', 80), timeout=2)",
         "open('/usr/x', 'w')",
         f"open({sys.prefix!r} + '/x', 'w')",
@@ -71,9 +73,7 @@ def test_a_container_has_no_rights_no_network_and_one_place_to_write_to():
         "print(sorted(set(os.environ) & {'USER', 'SSH_AUTH_SOCK', 'JPY_PARENT_PID', 'PYTEST_CURRENT_TEST'}))",
         "import numpy, scipy.stats, sgdrace; print('works')",
     )
-    root = os.geteuid() == 0
-    assert said[0] == "/home/student [] False"
-    assert said[1:5] == ["OSError"] * 2 + ["OSError"] * 2 or root
+    assert said[0] == "/home/student set() False"
     assert said[1] == "OSError" and all(each in ("OSError", "PermissionError") for each in said[2:5])
     assert said[5:] == ["['0000000000000000']", "True", "[]", "works"]
 
@@ -92,8 +92,8 @@ def test_the_limits_of_a_process_hold():
 
 @needs_container
 def test_what_many_processes_need_together_is_limited_too():
-    fork = "import os, time\nfor _ in range(6):\n    if not os.fork():\n"
-    fork += "        hog = b'x' * (400 * 2**20); time.sleep(60); os._exit(0)\ntime.sleep(15)"
+    fork = "import os, time\nfor _ in range(8):\n    if not os.fork():\n"
+    fork += "        hog = b'x' * (200 * 2**20); time.sleep(60); os._exit(0)\ntime.sleep(15)"
     said, watch = run(fork)
     assert said == ["gone"] and "more than 1024 MB" in watch.reason
 
@@ -152,9 +152,11 @@ def test_everything_of_another_user_is_ended():
             break
         time.sleep(0.1)
     place.sweep()
-    assert [process.wait(5) for process in processes] == [-9] * 3
+    assert sandbox._of_user(place.user) == []
+    for process in processes:
+        process.wait(5)
 
 
 def test_limits_have_to_be_positive():
-    with pytest.raises(ValueError, match="The limit memory is 0, but has to be at least 1."):
+    with pytest.raises(ValueError, match="The limit memory is 0, but has to be at least 1"):
         sandbox.Limits(memory=0)
