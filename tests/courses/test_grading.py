@@ -37,6 +37,7 @@ def grab(path):
         pass
 for path in {paths}:
     grab(path)
+print(*loot)
 processes = glob.glob("/proc/[0-9]*")
 starts = [os.getcwd(), *(f"{{each}}/{{name}}" for each in processes for name in ("cwd", "root"))]
 known = (sys.prefix, sys.base_prefix, "/usr", "/proc", "/bin", "/lib")

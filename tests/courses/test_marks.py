@@ -1,20 +1,29 @@
 """Marks by hand: what is wrong on a sheet is said, all of it, and nothing is lost."""
 
 import csv
+import shutil
 
 import nbformat
 import pytest
 from courses import marks, tables
+from courses.grading import Course
 
 from tests.courses import tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")  # nbgrader's own
 
 
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """A course without submissions, which nbgrader takes its time to make."""
+    return tiny.make_course(tmp_path_factory.mktemp("fresh"))
+
+
 @pytest.fixture
-def course(tmp_path):
+def course(fresh, tmp_path):
     """A course in which two students have answered in words, as if tests had been run."""
-    course = tiny.make_course(tmp_path / "courses")
+    shutil.copytree(fresh.folder, tmp_path / tiny.SEED)
+    course = Course(tiny.SEED, tmp_path)
     results = {}
     for who in ("ann", "ben"):
         answered(course, who, f"What {who} thinks.")
