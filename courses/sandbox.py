@@ -14,6 +14,8 @@ kernel.
 import contextlib
 import json
 import os
+import pwd
+import secrets
 import shutil
 import signal
 import subprocess
@@ -166,9 +168,9 @@ class OtherUser(Unprotected):
 
     name = "another user (the machine's network and files that everybody may read stay within reach)"
 
-    def __init__(self, slot=0, python=sys.executable):
+    def __init__(self, python=sys.executable):
         super().__init__(python)
-        self.user = _spare_user(slot)
+        self.user = _spare_user(61300)
 
     def processes(self, process):
         return [process, *(each for each in _of_user(self.user) if each.pid != process.pid)]
@@ -198,10 +200,10 @@ class Container(Unprotected):
 
     name = "a container (bubblewrap)"
 
-    def __init__(self, slot=0, python=sys.executable):
+    def __init__(self, python=sys.executable):
         super().__init__(python)
         # Nobody counts the processes of root, so that root has to become somebody else inside.
-        self.user = _spare_user(slot) if os.geteuid() == 0 else None
+        self.user = _spare_user(62300) if os.geteuid() == 0 else None
 
     def visible(self):
         """Folders that a kernel sees besides the system's own."""
@@ -410,11 +412,8 @@ def _of_user(user):
     return [each for each in psutil.process_iter(["uids"]) if user in (each.info["uids"] or ())]
 
 
-def _spare_user(slot):
-    """A number that no user has and no process uses."""
-    import pwd
-
+def _spare_user(first):
+    """One of the thousand numbers from `first` on, that no user has and no process uses."""
     taken = {entry.pw_uid for entry in pwd.getpwall()}
     taken |= {uid for each in psutil.process_iter(["uids"]) for uid in each.info["uids"] or ()}
-    spare = (user for user in range(61300 + 200 * slot, 61500 + 200 * slot) if user not in taken)
-    return next(spare)
+    return secrets.choice([user for user in range(first, first + 1000) if user not in taken])

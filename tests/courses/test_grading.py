@@ -89,7 +89,7 @@ def mean(xs):
 
 ACTIVE = """
 from IPython.display import HTML, Javascript, display
-display(HTML("<script>alert('output')</script>"), Javascript("alert('output')"))
+display(HTML("<script>alert('output')</script><img src=x onerror=alert(3)>"), Javascript("alert('output')"))
 display({"image/png": '"><script>alert(1)</script>', "text/plain": "<script>alert(2)</script>"}, raw=True)
 display({"image/svg+xml": "<svg onload=alert(1)>", "text/plain": "<b onclick=alert(1)>"}, raw=True)
 """
