@@ -13,7 +13,7 @@ def main(arguments=None):
             name, **HELP[name], formatter_class=argparse.RawDescriptionHelpFormatter
         )
         command.add_argument("--seed", required=True, help="the course, as given to `make assignments`")
-        command.add_argument("--courses", help="the folder of all courses (default: _build/courses)")
+        command.add_argument("--build", help="the folder of all courses (default: _build/courses)")
         OPTIONS[name](command)
     chosen = parser.parse_args(arguments)
     return RUN[chosen.command](chosen)
@@ -109,7 +109,7 @@ def _marks(chosen):
 def _course(chosen):
     from courses.grading import Course
 
-    return Course(chosen.seed, *([chosen.courses] if chosen.courses else []))
+    return Course(chosen.seed, *([chosen.build] if chosen.build else []))
 
 
 def _complain(why):

@@ -155,9 +155,20 @@ def assignment_of(notebook, releases):
     if best is None or not shared[best]:
         raise UnusableError("is no notebook of this course")
     theirs, ours = notebook.metadata.get("course"), releases[best].metadata.get("course")
-    if ours is not None and theirs != ours:
-        raise UnusableError("is of a course with other numbers")
+    if (ours is not None and theirs != ours) or _checksums(notebook, releases[best]):
+        raise UnusableError("is of a course with other numbers, or of an older handout")
     return best
+
+
+def _checksums(notebook, release):
+    """Marked cells that were handed out with another content; an edit leaves a checksum as it was."""
+    ours = {_id(cell): cell.metadata["nbgrader"].get("checksum") for cell in release.cells if _id(cell)}
+    return [
+        name
+        for cell in notebook.cells
+        if (name := _id(cell)) in ours
+        if (theirs := cell.metadata["nbgrader"].get("checksum")) and ours[name] and theirs != ours[name]
+    ]
 
 
 def cleaned(notebook, release):

@@ -276,7 +276,7 @@ def _command(course, name, *words, **environment):
             name,
             "--seed",
             tiny.SEED,
-            "--courses",
+            "--build",
             str(course.folder.parent),
             *words,
         ],
@@ -402,7 +402,7 @@ def test_without_a_key_one_sentence_says_what_to_do(tmp_path):
         "grade",
         "--seed",
         "9",
-        "--courses",
+        "--build",
         str(tmp_path),
         str(tmp_path),
     ]

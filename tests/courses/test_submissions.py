@@ -82,6 +82,16 @@ def test_a_notebook_belongs_to_the_assignment_whose_cells_it_has():
         submissions.assignment_of(marked("four"), releases)
 
 
+def test_a_notebook_with_other_numbers_is_known_by_what_it_was_handed_out_with():
+    release, other = marked("one"), marked("one")
+    release.cells[0].metadata["nbgrader"]["checksum"] = "ours"
+    other.cells[0].source = "edited"
+    assert submissions.assignment_of(other, {"a": release}) == "a"
+    other.cells[0].metadata["nbgrader"]["checksum"] = "theirs"
+    with pytest.raises(submissions.UnusableError, match="other numbers"):
+        submissions.assignment_of(other, {"a": release})
+
+
 def test_only_cells_go_on(tmp_path):
     release = tiny.tiny()
     notebook = tiny.good(release)
