@@ -81,7 +81,8 @@ test: .venv/installed-test install
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	@$(MAKE) --jobs 2 covered pages
-	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/courses tests/test_benchmarks.py book/_ext
+	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/test_benchmarks.py book/_ext
+	$(BIN)/pytest --numprocesses 2 --dist loadfile tests/courses
 	$(BIN)/pytest --override-ini addopts= --nbval --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
 
 pages: book
