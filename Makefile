@@ -8,8 +8,9 @@
 # make seeds      run the notebooks with other random numbers; which checks were luck?
 # make bench      side-by-side measurements
 # make bench-gpu  gradients on the GPU of this machine beside its CPU; says so where there is none
+# make assignments SEED=…                  the assignments of a course: handout and key in _build/courses/SEED
+# make grade SEED=… SUBMISSIONS=folder     grade what students handed in; with MARKS=marking.csv, marks given by hand
 # make cover      the picture on the cover
-# make assignments SEED=2026   the assignments of a course: handout and key in _build/courses/2026
 # Each makes the environment (.venv, node_modules) first, and again only when the pins change.
 
 PYTHON ?= python3
@@ -26,7 +27,7 @@ endif
 # Every kernel and every worker of a test run would else compile the package and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install book demo serve lab notebooks seeds slides test covered pages unit bench bench-gpu cover assignments clean
+.PHONY: install book demo serve lab notebooks seeds slides test covered pages unit bench bench-gpu assignments grade cover clean
 
 install: .venv/installed node_modules/installed
 
@@ -37,7 +38,11 @@ install: .venv/installed node_modules/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
 	@touch $@
 
-.venv/installed-test: .venv/installed requirements-test.txt
+.venv/installed-courses: .venv/installed requirements-courses.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-courses.txt
+	@touch $@
+
+.venv/installed-test: .venv/installed-courses requirements-test.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-test.txt
 	@touch $@
 
@@ -72,9 +77,9 @@ slides: book
 seeds: .venv/installed
 	$(BIN)/python book/seeds.py
 
-PACKAGE_TESTS := tests lib README.md $(addprefix --ignore ,tests/site tests/notebooks tests/test_benchmarks.py)
+PACKAGE_TESTS := tests lib README.md $(addprefix --ignore ,tests/site tests/notebooks tests/courses tests/test_benchmarks.py)
 
-# While one core builds the book, the other tests the package, which needs no page of it. Then, on both, workers steal
+# While one core builds the book, the other tests the package and the courses, which need no page of it. Then, on both, workers steal
 # whole runs of tests from each other, so that those that share a page mostly stay together.
 test: .venv/installed-test install
 	$(BIN)/ruff check
@@ -89,6 +94,7 @@ pages: book
 
 covered: .venv/installed-test
 	$(BIN)/pytest --cov --cov-report term --cov-fail-under 95 $(PACKAGE_TESTS)
+	$(BIN)/pytest tests/courses courses
 
 # What a change of lib/ wants to know before the rest is built.
 unit: .venv/installed-test
@@ -99,6 +105,12 @@ bench: .venv/installed-test
 
 bench-gpu: .venv/installed-test
 	$(BIN)/python -m benchmarks.gpu
+
+# ALLOW_UNSAFE=1 runs submissions without a sandbox; `python -m courses grade --help` says what that means.
+grade: .venv/installed-courses
+	@test -n "$(SEED)" && test -n "$(SUBMISSIONS)$(MARKS)" || { echo "Say which course and what to grade: make grade SEED=2026 SUBMISSIONS=folder, or MARKS=marking.csv, or both." >&2; exit 1; }
+	$(if $(SUBMISSIONS),$(BIN)/python -m courses grade --seed "$(SEED)" $(if $(ALLOW_UNSAFE),--unsafe) "$(SUBMISSIONS)")
+	$(if $(MARKS),$(BIN)/python -m courses marks --seed "$(SEED)" "$(MARKS)")
 
 clean:
 	rm -rf _build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

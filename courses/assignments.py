@@ -4,7 +4,6 @@ The same seed gives the same files, byte for byte. Who has the seed and this rep
 the seed as secret as the key.
 """
 
-import argparse
 import copy
 import shutil
 from pathlib import Path
@@ -18,7 +17,6 @@ from courses.directives import exercise_titles, plain_markdown
 from courses.sources import Assignment, Cell
 
 ROOT = Path(__file__).parents[1]
-BUILD = ROOT / "_build/courses"
 
 OPENING = """\
 # {title}
@@ -81,7 +79,7 @@ def with_answers(notebook: Any, answers: dict[str, str]) -> Any:
     return filled
 
 
-def write(seed: int, build: Path = BUILD, folder: Path = sources.FOLDER) -> list[Path]:
+def write(seed: int, build: Path, folder: Path = sources.FOLDER) -> list[Path]:
     """Write all notebooks of a course below `build`, replacing older ones; the handouts are returned."""
     course = build / str(seed)
     (course / "key").mkdir(parents=True, exist_ok=True)
@@ -93,27 +91,6 @@ def write(seed: int, build: Path = BUILD, folder: Path = sources.FOLDER) -> list
         handouts.append(_save(released(key), course / "handout" / source.name))
     practice.write(course / "handout", course / "key")
     return handouts
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command line says."""
-    parser.add_argument("--seed", type=_seed, required=True, help="a whole number that only you know")
-    parser.add_argument("--build", type=Path, default=BUILD, help="the folder of all courses")
-
-
-def main(asked: argparse.Namespace) -> None:
-    """Write, and say what is where."""
-    handouts = write(asked.seed, asked.build)
-    course = asked.build / str(asked.seed)
-    print(f"{len(handouts)} assignments: {', '.join(path.stem for path in handouts)}.")
-    print(f"The chapters' own exercises, to practice: {course / 'handout' / practice.FOLDER}.")
-    print(f"For students: {course / 'handout'}. Not for students: {course / 'key'}, and the seed.")
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0; got {text!r}.")
-    return int(text)
 
 
 def _save(notebook: Any, folder: Path) -> Path:

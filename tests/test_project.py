@@ -15,7 +15,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-REQUIREMENTS = ("requirements.txt", "requirements-test.txt", "binder/requirements.txt")
+REQUIREMENTS = (
+    "requirements.txt",
+    "requirements-test.txt",
+    "requirements-courses.txt",
+    "binder/requirements.txt",
+)
 # Every release of the Pythons that we support, and some that are to come.
 PYTHONS = [f"3.{minor}.{patch}" for minor in (11, 12, 13) for patch in range(20)]
 

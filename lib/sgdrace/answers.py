@@ -17,8 +17,8 @@ import numpy as np
 
 from sgdrace._arguments import count, one_of, real, shown
 
-# A few hundredths of a second: nothing for one answer, and long for all that there could be.
-ITERATIONS = 100_000
+# A hundredth of a second: nothing for one answer, and long for all that there could be.
+ITERATIONS = 20_000
 MOST_DIGITS = 12
 
 

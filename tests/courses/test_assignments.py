@@ -7,6 +7,7 @@ import doctest
 import io
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -267,18 +268,19 @@ def test_nothing_hidden_is_in_the_handout(name, seed):
     assert "### BEGIN HIDDEN TESTS" in hidden & inside and len(hidden & inside) > 10
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_the_handout_is_what_nbgrader_releases(name, tmp_path, monkeypatch):
+def test_the_handouts_are_what_nbgrader_releases(tmp_path, monkeypatch):
     from nbgrader.converters import GenerateAssignment
     from nbgrader.coursedir import CourseDirectory
 
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)  # of its own tools
-    source = tmp_path / "source" / name
-    source.mkdir(parents=True)
-    nbformat.write(key(name, 2026), source / f"{name}.ipynb")
-    directory = CourseDirectory(root=str(tmp_path), assignment_id=name)
-    GenerateAssignment(coursedir=directory).start()
-    assert nbformat.read(tmp_path / "release" / name / f"{name}.ipynb", as_version=4) == handout(name, 2026)
+    for name in SOURCES:
+        source = tmp_path / "source" / name
+        source.mkdir(parents=True)
+        nbformat.write(key(name, 2026), source / f"{name}.ipynb")
+        directory = CourseDirectory(root=str(tmp_path), assignment_id=name)
+        GenerateAssignment(coursedir=directory).start()
+        made = nbformat.read(tmp_path / "release" / name / f"{name}.ipynb", as_version=4)
+        assert made == handout(name, 2026)
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -319,7 +321,9 @@ def test_only_the_owner_opens_the_key_and_an_old_notebook_does_not_stay(tmp_path
     stale = tmp_path / "5/handout/staleness/old.ipynb"
     stale.parent.mkdir(parents=True)
     stale.touch()
-    assignments.write(5, tmp_path)
+    (tmp_path / "sources").mkdir()
+    shutil.copy(sources.FOLDER / "staleness.md", tmp_path / "sources")
+    assignments.write(5, tmp_path, tmp_path / "sources")
     assert stat.S_IMODE((tmp_path / "5/key").stat().st_mode) == 0o700
     assert not stale.exists()
 
