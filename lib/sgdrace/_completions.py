@@ -6,22 +6,12 @@ between processors, so whoever is given new times is sorted first: draws are han
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgdrace._arguments import FloatArray
+from sgdrace._sorting import Events, Learners, by_learner, first_columns, first_events, narrow
 from sgdrace._times import Source
-
-Learners = NDArray[np.integer]
-
-
-class Events(NamedTuple):
-    """Completed mini-batches and who completed them."""
-
-    time: FloatArray  # (rows, n)
-    learner: Learners  # (rows, n)
 
 
 def everyone(rows: int, P: int) -> Learners:
@@ -31,20 +21,7 @@ def everyone(rows: int, P: int) -> Learners:
 
 def earliest(finish: FloatArray, n: int) -> Learners:
     """Columns of the n smallest entries of each row, the earliest first."""
-    if n == 1:
-        return np.asarray(finish.argmin(axis=1, keepdims=True))
-    if 2 * n > finish.shape[1]:
-        return finish.argsort(axis=1, kind="stable")[:, :n]
-    column = np.argpartition(finish, n - 1, axis=1)[:, :n]
-    column.sort(axis=1)  # by column first, so that the stable sort by time breaks ties the right way
-    time = np.take_along_axis(finish, column, 1)
-    order = time.argsort(axis=1, kind="stable")
-    last = np.take_along_axis(time, order[:, -1:], 1)
-    column = np.take_along_axis(column, order, 1)
-    tied = np.count_nonzero(finish <= last, axis=1) > n  # who of the last ones got in was left to chance
-    if tied.any():
-        column[tied] = finish[tied].argsort(axis=1, kind="stable")[:, :n]
-    return column
+    return first_columns(finish, n)[0]
 
 
 def first_completions(
@@ -56,37 +33,100 @@ def first_completions(
     can only bring the n-th completion forward, so a learner that is past it is out. With `resume` it also
     returns when each learner finishes the mini-batch it is busy with at the n-th completion.
     """
-    rows, P = finish.shape
-    done = latest = Events(finish, everyone(rows, P))
-    generated = [done]
-    ahead = 0
-    each = n // P  # completions that a learner has among the first n, on average
-    # Long runs begin with what nearly all learners need, short ones with one mini-batch at a time.
-    count = each + 2 * math.isqrt(each) if each >= 8 else 1
-    while True:
+    P = finish.shape[1]
+    if n <= P and not resume:  # of the first n to finish all but the last one may do so again
+        who, time = first_columns(finish, n)
+        found, ahead = _Completions(Events(time, who.astype(narrow(P))), n), 0
+        latest = Events(*(part[:, :-1] for part in found.made[0]))
+    else:
+        found, ahead = _at_least(n, finish, source)
+        latest = found.live(found.latest_of_all(P), resume)
+    count = max(1, math.isqrt(n // P))
+    while latest.time.shape[1]:
         if ahead > 10 * n + 1000:
             raise ValueError("nearly all mini-batch times are 0, so that no time passes; use positive times.")
-        if done.time.shape[1] >= n:
-            done = _smallest(done, n)
-            last = done.time.max(axis=1, keepdims=True)
-            # Another completion at the very time of the n-th one counts if its learner comes first. To
-            # resume, everybody needs a completion after it.
-            tied = np.where(done.time == last, done.learner, -1).max(axis=1, keepdims=True)
-            first = latest.learner < (P if resume else tied)
-            live = (latest.time < last) | ((latest.time == last) & first)
-            width = int(np.count_nonzero(live, axis=1).max())
-            if width == 0:
-                break
-            latest = _ordered(_smallest(latest, width))
-            count = max(1, math.isqrt(each))
         times = _later(latest.time, source.times(latest.learner, ahead, count))
-        more = Events(times, latest.learner.repeat(count, axis=1))
+        found.add(Events(times, latest.learner.repeat(count, axis=1)))
         ahead += count
-        latest = Events(times[:, count - 1 :: count], latest.learner)
-        done = Events(*(np.concatenate(pair, axis=1) for pair in zip(done, more, strict=True)))
-        if resume:
-            generated.append(more)
-    return _ordered(done), _busy_until(generated, done, P) if resume else None
+        latest = found.live(Events(times[:, count - 1 :: count], latest.learner), resume)
+    done = found.first()
+    return done, _busy_until(found.made, done, P) if resume else None
+
+
+class _Completions:
+    """Completions that have been made so far, and when the n-th of them happens.
+
+    Until no more are needed their times are enough; who it was is looked up once, at the end.
+    """
+
+    def __init__(self, made: Events, n: int) -> None:
+        self.made, self.n = [made], n  # at least n; of equal times that of the smaller learner comes first
+        self.smallest = np.partition(made.time, n - 1, axis=1)[:, :n]
+        self.last = self.smallest[:, -1:].copy()  # (rows, 1) the n-th time
+
+    def add(self, more: Events) -> None:
+        """Take in other completions; where one comes before the n-th, another one is the n-th."""
+        self.made.append(more)
+        row = np.flatnonzero((more.time < self.last).any(axis=1))
+        joint = np.concatenate([self.smallest[row], more.time[row]], axis=1)
+        joint.partition(self.n - 1, axis=1)
+        self.smallest[row] = joint[:, : self.n]
+        self.last[row] = joint[:, self.n - 1 : self.n]
+
+    def live(self, latest: Events, resume: bool) -> Events:
+        """Of the latest completion of each learner those before the n-th, in order: they may go on.
+
+        Another completion at the very time of the n-th one counts if its learner comes first. To resume,
+        everybody needs a completion after it. Rows with fewer than others keep some that are later.
+        """
+        live = latest.time < self.last
+        same = latest.time == self.last
+        row = np.flatnonzero(same.any(axis=1))
+        if row.size and not resume:
+            same[row] &= latest.learner[row] < self._first_of_rows(row).learner[:, -1:]
+        width = int(np.count_nonzero(live | same, axis=1).max())
+        return first_events(latest, width) if width else Events(latest.time[:, :0], latest.learner[:, :0])
+
+    def first(self) -> Events:
+        """The first n of all, in order."""
+        if len(self.made) > 1:
+            return first_events(self._joint(), self.n)
+        time, learner = self.made[0]
+        column, found = first_columns(time, self.n)
+        return Events(found, np.take_along_axis(learner, column, 1))
+
+    def _first_of_rows(self, row: Learners) -> Events:
+        return first_events(Events(*(part[row] for part in self._joint())), self.n)
+
+    def _joint(self) -> Events:
+        return Events(*(np.concatenate(parts, axis=1) for parts in zip(*self.made, strict=True)))
+
+    def latest_of_all(self, P: int) -> Events:
+        """The latest completion of each learner, where all have made as many."""
+        time, learner = self.made[0]
+        count = time.shape[1] // P
+        return Events(time[:, count - 1 :: count], learner[:, count - 1 :: count])
+
+
+def _at_least(n: int, finish: FloatArray, source: Source) -> tuple[_Completions, int]:
+    """At least n completions, as many of each learner, and how many mini-batches of each that took.
+
+    Long runs begin with what nearly all learners need, short ones with one mini-batch at a time.
+    """
+    rows, P = finish.shape
+    each = n // P  # completions that a learner has among the first n, on average
+    count = each + 2 * math.isqrt(each) if each >= 8 else -(-n // P) - 1
+    time = np.empty((rows, P, count + 1))
+    time[:, :, 0] = finish
+    step = count if each >= 8 else 1
+    for a in range(0, count, step):
+        time[:, :, a + 1 : a + 1 + step] = source.times(everyone(rows, P), a, step)
+    if count:
+        # A running sum adds in the same order as a clock does, so that equal times stay equal.
+        np.cumsum(time, axis=2, out=time)
+    learner = np.repeat(np.arange(P, dtype=narrow(P)), count + 1)
+    made = Events(time.reshape(rows, -1), np.broadcast_to(learner, (rows, learner.size)))
+    return _Completions(made, n), count
 
 
 def first_completion_times(finish: FloatArray, n: int, source: Source) -> FloatArray:
@@ -122,33 +162,8 @@ def _later(latest: FloatArray, times: FloatArray) -> FloatArray:
     """Completions after the latest ones (rows, n), learner by learner, given their times (rows, n, count)."""
     times[..., 0] += latest
     if times.shape[2] > 1:
-        # A running sum adds in the same order as a clock does, so that equal times stay equal.
         np.cumsum(times, axis=2, out=times)
     return times.reshape(len(times), -1)
-
-
-def _ordered(events: Events) -> Events:
-    """The events of each row in the order in which they happen."""
-    time, learner = events
-    order = np.argsort(time, axis=1)
-    sorted_time = np.take_along_axis(time, order, 1)
-    tied = (sorted_time[:, 1:] == sorted_time[:, :-1]).any(axis=1)
-    if tied.any():
-        order[tied] = np.lexsort((learner[tied], time[tied]), axis=1)
-    return Events(sorted_time, np.take_along_axis(learner, order, 1))
-
-
-def _smallest(events: Events, n: int) -> Events:
-    """The n earliest events of each row, in no order."""
-    time, learner = events
-    if time.shape[1] == n:
-        return events
-    index = np.argpartition(time, n - 1, axis=1)[:, :n]
-    last = np.take_along_axis(time, index[:, -1:], 1)
-    tied = np.count_nonzero(time <= last, axis=1) > n
-    if tied.any():
-        index[tied] = np.lexsort((learner[tied], time[tied]), axis=1)[:, :n]
-    return Events(np.take_along_axis(time, index, 1), np.take_along_axis(learner, index, 1))
 
 
 def _busy_until(generated: list[Events], done: Events, P: int) -> FloatArray:
@@ -175,22 +190,3 @@ def _rank_within_learner(learner: Learners) -> Learners:
     rank = np.empty(learner.shape, np.intp)
     np.put_along_axis(rank, order, column - np.maximum.accumulate(np.where(first, column, 0), axis=1), 1)
     return rank
-
-
-def by_learner(learner: Learners) -> tuple[Learners, Learners, NDArray[np.bool_]]:
-    """Pushes along the last axis grouped by learner, in order within a group.
-
-    Where each grouped push stood, who made it, and whether it is the first of its group.
-    """
-    order = np.argsort(learner, axis=-1, kind="stable")
-    grouped = np.take_along_axis(learner, order, -1)
-    first = np.ones(learner.shape, bool)
-    first[..., 1:] = grouped[..., 1:] != grouped[..., :-1]
-    return order, grouped, first
-
-
-def last_of_group(first: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which grouped pushes are the last of their group, given which are the first."""
-    last = np.ones(first.shape, bool)
-    last[..., :-1] = first[..., 1:]
-    return last

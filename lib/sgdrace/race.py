@@ -32,24 +32,18 @@ from sgdrace._arguments import (
     shown,
     store,
 )
-from sgdrace._completions import (
-    Learners,
-    by_learner,
-    earliest,
-    everyone,
-    first_completion_times,
-    first_completions,
-    last_of_group,
-)
+from sgdrace._completions import everyone, first_completion_times, first_completions
 from sgdrace._estimate import Estimate, mean_of
 from sgdrace._memory import must_fit
 from sgdrace._records import Record, read_only
-from sgdrace._times import CommonTimes, FreshTimes, Source
+from sgdrace._sorting import PIECE, Learners, begins, by_learner, first_columns, first_places, staleness_of
+from sgdrace._times import AHEAD, CommonTimes, FreshTimes, Source
 from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
 from sgdrace.jobs import Jobs
 from sgdrace.variants import staleness_limit, variant_P_K
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
+STREAMS = 16  # times as many where they are streams, which are drawn once and read update by update
 FEW = 100  # pushes at a time below which a heap is faster than NumPy
 LONG = 1 << 21  # pushes of one replica that are sorted at a time
 STILL = 1000  # updates without any time after which nobody waits for more
@@ -353,7 +347,7 @@ def _simulated(
 ) -> "_Block":
     """R replicas, in blocks that do not depend on the number of workers."""
     kernel, numbers = _kernel_of(variant, plan)
-    rows = max(1, min(R, BLOCK // numbers))
+    rows = max(1, min(R, (STREAMS if plan.common else 1) * BLOCK // numbers))
     _check_memory(variant, plan, R, rows * workers)
 
     def stream(number: int) -> np.random.SeedSequence:  # as root.spawn makes them, but not all at once
@@ -365,7 +359,7 @@ def _simulated(
         if plan.common:
             source = CommonTimes(plan.law, plan.P, [stream(r) for r in range(begin, end)])
         else:
-            source = FreshTimes(plan.law, np.random.default_rng(stream(number)))
+            source = FreshTimes(plan.law, np.random.default_rng(stream(number)), AHEAD)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by whoever asked
             return kernel(plan, end - begin, source, tick)
 
@@ -507,6 +501,8 @@ def _sync_rounds(round_: _Round, plan: _Plan, rows: int, source: Source, tick: _
     width = K if plan.detail else 1  # without detail only the last push of a round is kept
     pushed = np.empty((rows, J, width))
     learner = np.empty((rows, J, K), np.int32) if plan.detail else None
+    if isinstance(source, CommonTimes) and round_ is _round:
+        return _rounds_in_step(plan, rows, source, tick)
     if plan.common:  # the streams tie a round to the one before
         now = np.zeros((rows, 1))
         for j in range(J):
@@ -533,14 +529,38 @@ def _sync_rounds(round_: _Round, plan: _Plan, rows: int, source: Source, tick: _
     return _Block(time, learner, np.zeros(learner.shape, np.int32), pushed)
 
 
+def _rounds_in_step(plan: _Plan, rows: int, source: CommonTimes, tick: _Tick) -> _Block:
+    """K-sync on common streams: in round j everybody starts the j-th mini-batch, so times are known at once.
+
+    A round begins when the one before has ended. The end needs no order among those before it: adding the
+    begin rounds all times of a round alike, so that the K-th remains the K-th.
+    """
+    P, K, J = plan.P, plan.K, plan.J
+    shape = (rows, J, K if plan.detail else 0)
+    clock, learner, pushed = np.zeros((rows, J + 1)), np.empty(shape, np.int32), np.empty(shape)
+    step = max(1, BLOCK // (rows * P))
+    for a in range(0, J, step):
+        n = min(step, J - a)
+        taken = source.rounds(a, n)
+        clock[:, a + 1 : a + n + 1] = np.partition(taken, K - 1, axis=2)[:, :, K - 1]
+        np.cumsum(clock[:, a : a + n + 1], axis=1, out=clock[:, a : a + n + 1])
+        if plan.detail:
+            finish = taken + clock[:, a : a + n, None]
+            who, times = first_columns(finish.reshape(rows * n, P), K)
+            learner[:, a : a + n], pushed[:, a : a + n] = who.reshape(rows, n, K), times.reshape(rows, n, K)
+        tick(rows * n)
+    time = clock[:, 1:].copy()
+    return _Block(time, learner, np.zeros(shape, np.int32), pushed) if plan.detail else _Block(time)
+
+
 def _round(plan: _Plan, begin: FloatArray, source: Source) -> tuple[FloatArray, Learners | None]:
     """K-sync: the first K of P learners that all begin at the same time."""
     finish = _finish(begin, source)
     if not plan.detail:
         finish.partition(plan.K - 1, axis=1)
         return finish[:, : plan.K], None
-    who = earliest(finish, plan.K)
-    return np.take_along_axis(finish, who, 1), who
+    who, pushed = first_columns(finish, plan.K)
+    return pushed, who
 
 
 def _batch_round(plan: _Plan, begin: FloatArray, source: Source) -> tuple[FloatArray, Learners | None]:
@@ -576,21 +596,28 @@ def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
             finish[:, :K] = source.times(finish[:, :K])[..., 0] + time[:, j, None]
             tick(rows)
         return _Block(time)
-    row = np.arange(rows)[:, None]
-    version = np.zeros((rows, P), np.int32)  # of the model that each learner works from
-    learner = np.empty((rows, J, K if plan.detail else 0), np.int32)  # without detail nothing is kept
-    staleness, pushed = np.empty_like(learner), np.empty(learner.shape)
-    for j in range(J):
-        who = earliest(finish, K)
-        pushes = finish[row, who]
-        time[:, j] = pushes[:, -1]
+    pushed = np.empty((rows, J, K if plan.detail else 1))  # without detail the last one makes the update
+    learner = np.empty((rows, J, K if plan.detail else 0), np.int32)
+    finish = np.ascontiguousarray(finish)
+    step = max(1, PIECE // (rows * K))  # updates that are put in their places at a time
+    places, pushes = np.empty((step, rows, K), np.intp), np.empty((step, rows, K))
+    for a in range(0, J, step):
+        n = min(step, J - a)
+        for place, push in zip(places[:n], pushes[:n], strict=True):
+            place[:], push[:] = first_places(finish, K)
+            who = place - begins(rows, P) if source.tells_learners_apart else place
+            finish.reshape(-1)[place] = source.times(who)[..., 0] + push[:, -1:]
+            source.start(who)
+            tick(rows)
+        pushed[:, a : a + n] = pushes[:n, :, -pushed.shape[2] :].transpose(1, 0, 2)
         if plan.detail:
-            learner[:, j], pushed[:, j], staleness[:, j] = who, pushes, j - version[row, who]
-            version[row, who] = j + 1
-        finish[row, who] = time[:, j, None] + source.times(who)[..., 0]
-        source.start(who)
-        tick(rows)
-    return _Block(time, learner, staleness, pushed) if plan.detail else _Block(time)
+            learner[:, a : a + n] = (places[:n] - begins(rows, P)).transpose(1, 0, 2)
+    time = pushed[:, :, -1].copy()
+    if not plan.detail:
+        return _Block(time)
+    update, version = np.repeat(np.arange(J, dtype=np.int32), K), np.zeros((rows, P), np.int32)
+    staleness = staleness_of(learner.reshape(rows, -1), update, update + 1, version)
+    return _Block(time, learner, staleness.reshape(learner.shape), pushed)
 
 
 def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick) -> _Block:
@@ -677,34 +704,15 @@ def _batch_async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
         shape = (rows, n, K)
         time = pushed[:, K - 1 :: K].copy()
         if plan.detail:
-            staleness = _batch_staleness(learner, K, j, version).reshape(shape)
+            push = np.arange(j * K, (j + n) * K, dtype=np.int64)
+            used, pulled = (push // K).astype(np.int32), ((push + 1) // K).astype(np.int32)
+            staleness = staleness_of(learner, used, pulled, version).reshape(shape)
             who = learner.reshape(shape).astype(np.int32)
             blocks.append(_Block(time, who, staleness, pushed.reshape(shape)))
         else:
             blocks.append(_Block(time))
         tick(time.size)
     return _stacked(blocks, axis=1)
-
-
-def _batch_staleness(learner: Learners, K: int, first: int, version: IntArray) -> IntArray:
-    """Staleness of pushes (rows, n) in order, from update `first` on; moves `version` (rows, P) forward.
-
-    A push is as stale as the number of updates since the learner's push before it, at which it pulled. The
-    learner that completes a batch pulls the new version.
-    """
-    rows, n = learner.shape
-    number = np.arange(n)
-    after = (first + (number + 1) // K).astype(np.int32)  # version that the learner of each push pulls
-    order, grouped, new = by_learner(learner)
-    pulled = np.empty((rows, n), np.int32)
-    pulled[:, 1:] = after[order[:, :-1]]
-    row = np.nonzero(new)[0]
-    pulled[new] = version[row, grouped[new]]
-    last = last_of_group(new)
-    version[np.nonzero(last)[0], grouped[last]] = after[order[last]]
-    staleness = np.empty((rows, n), np.int32)
-    np.put_along_axis(staleness, order, (first + order // K - pulled).astype(np.int32), 1)
-    return staleness
 
 
 def _checked_K(variant: str, P: int, K: Any, shape: tuple[int, ...]) -> tuple[Any, int]:
