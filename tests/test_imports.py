@@ -14,6 +14,7 @@ CHECKS = {"_arguments", "_arrays", "_extras", "_memory", "_quadrature", "variant
 LAWS = CHECKS | {"delays"}
 TIMING = LAWS | {
     "order_statistics",
+    "_sorting",
     "_times",
     "_completions",
     "_estimate",
@@ -37,8 +38,9 @@ MAY_IMPORT = {
     "data": CHECKS,
     "delays": LAWS,
     "order_statistics": LAWS,
-    "_times": LAWS,
-    "_completions": LAWS | {"_times"},
+    "_sorting": {"_arguments"},
+    "_times": LAWS | {"_sorting"},
+    "_completions": LAWS | {"_sorting", "_times"},
     "_estimate": set(),
     "_comparison": {"_estimate"},
     "_records": LAWS,

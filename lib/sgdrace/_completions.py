@@ -6,8 +6,11 @@ between processors, so whoever is given new times is sorted first: draws are han
 """
 
 import math
+from copy import copy
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sgdrace._arguments import FloatArray
 from sgdrace._sorting import Events, Learners, by_learner, first_columns, first_events, narrow
@@ -33,87 +36,97 @@ def first_completions(
     can only bring the n-th completion forward, so a learner that is past it is out. With `resume` it also
     returns when each learner finishes the mini-batch it is busy with at the n-th completion.
     """
-    P = finish.shape[1]
-    if n <= P and not resume:  # of the first n to finish all but the last one may do so again
-        who, time = first_columns(finish, n)
-        found, ahead = _Completions(Events(time, who.astype(narrow(P))), n), 0
-        latest = Events(*(part[:, :-1] for part in found.made[0]))
-    else:
-        found, ahead = _at_least(n, finish, source)
-        latest = found.live(found.latest_of_all(P), resume)
-    count = max(1, math.isqrt(n // P))
-    while latest.time.shape[1]:
+    rows, P = finish.shape
+    known, latest, ahead = _begun(finish, n, source, resume)
+    generated, count = [known.made], max(1, math.isqrt(n // P))
+    done = Events(np.empty((rows, n)), np.empty((rows, n), narrow(P)))
+    # Who is given new times must be known of all rows, unless learners are alike.
+    leaves = not (resume or source.tells_learners_apart)
+    while True:
+        live = known.live(latest, P if resume else None)
+        going = live.any(axis=1)
+        if leaves and 4 * np.count_nonzero(going) < 3 * going.size:
+            done.time[known.row[~going]], done.learner[known.row[~going]] = known.of(~going).first()
+            known, latest, live = known.of(going), latest.of(going), live[going]
+        width = int(np.count_nonzero(live, axis=1).max(initial=0))
+        if width == 0:
+            break
         if ahead > 10 * n + 1000:
             raise ValueError("nearly all mini-batch times are 0, so that no time passes; use positive times.")
-        times = _later(latest.time, source.times(latest.learner, ahead, count))
-        found.add(Events(times, latest.learner.repeat(count, axis=1)))
+        latest = first_events(latest, width)
+        who = everyone(rows, width) if leaves else latest.learner
+        times = source.times(who, ahead, count)
+        more = _later(latest.time, times[known.row] if leaves else times)
         ahead += count
-        latest = found.live(Events(times[:, count - 1 :: count], latest.learner), resume)
-    done = found.first()
-    return done, _busy_until(found.made, done, P) if resume else None
+        generated.append(Events(more, latest.learner.repeat(count, axis=1)))
+        known.add(generated[-1])
+        latest = Events(more[:, count - 1 :: count], latest.learner)
+    done.time[known.row], done.learner[known.row] = known.first()
+    return done, _busy_until(generated, done, P) if resume else None
 
 
 class _Completions:
-    """Completions that have been made so far, and when the n-th of them happens.
+    """Completions that have been made so far in some rows, and when the n-th of them happens.
 
     Until no more are needed their times are enough; who it was is looked up once, at the end.
     """
 
-    def __init__(self, made: Events, n: int) -> None:
-        self.made, self.n = [made], n  # at least n; of equal times that of the smaller learner comes first
-        self.smallest = np.partition(made.time, n - 1, axis=1)[:, :n]
+    def __init__(self, made: Events, n: int, merges: bool) -> None:
+        self.made, self.n, self.merges = made, n, merges  # at least n
+        self.row = np.arange(len(made.time))
+        self.smallest = made.time if merges else np.partition(made.time, n - 1, axis=1)[:, :n]
         self.last = self.smallest[:, -1:].copy()  # (rows, 1) the n-th time
+
+    def of(self, some: Any) -> "_Completions":
+        """Those of some of the rows."""
+        part = copy(self)
+        part.made, part.row = self.made.of(some), self.row[some]
+        part.smallest = part.made.time if self.merges else self.smallest[some]
+        part.last = self.last[some]
+        return part
 
     def add(self, more: Events) -> None:
         """Take in other completions; where one comes before the n-th, another one is the n-th."""
-        self.made.append(more)
+        if self.merges:
+            row = np.flatnonzero((more.time <= self.last).any(axis=1))
+            merged = first_events(self.made.of(row).beside(more.of(row)), self.n)
+            self.made.time[row], self.made.learner[row] = merged
+            self.last[row] = merged.time[:, -1:]
+            return
+        self.made = self.made.beside(more)
         row = np.flatnonzero((more.time < self.last).any(axis=1))
         joint = np.concatenate([self.smallest[row], more.time[row]], axis=1)
         joint.partition(self.n - 1, axis=1)
-        self.smallest[row] = joint[:, : self.n]
-        self.last[row] = joint[:, self.n - 1 : self.n]
+        self.smallest[row], self.last[row] = joint[:, : self.n], joint[:, self.n - 1 : self.n]
 
-    def live(self, latest: Events, resume: bool) -> Events:
-        """Of the latest completion of each learner those before the n-th, in order: they may go on.
+    def live(self, latest: Events, below: int | None = None) -> NDArray[np.bool_]:
+        """Which of the latest completions come before the n-th one: their learners may complete another.
 
-        Another completion at the very time of the n-th one counts if its learner comes first. To resume,
-        everybody needs a completion after it. Rows with fewer than others keep some that are later.
+        One at the very time of the n-th counts if its learner comes first, or is `below` a given one.
         """
         live = latest.time < self.last
         same = latest.time == self.last
-        row = np.flatnonzero(same.any(axis=1))
-        if row.size and not resume:
-            same[row] &= latest.learner[row] < self._first_of_rows(row).learner[:, -1:]
-        width = int(np.count_nonzero(live | same, axis=1).max())
-        return first_events(latest, width) if width else Events(latest.time[:, :0], latest.learner[:, :0])
+        if same.any():
+            row = np.flatnonzero(same.any(axis=1))
+            bound = self.of(row).first().learner[:, -1:] if below is None else below
+            live[row] |= same[row] & (latest.learner[row] < bound)
+        return live
 
     def first(self) -> Events:
         """The first n of all, in order."""
-        if len(self.made) > 1:
-            return first_events(self._joint(), self.n)
-        time, learner = self.made[0]
-        column, found = first_columns(time, self.n)
-        return Events(found, np.take_along_axis(learner, column, 1))
-
-    def _first_of_rows(self, row: Learners) -> Events:
-        return first_events(Events(*(part[row] for part in self._joint())), self.n)
-
-    def _joint(self) -> Events:
-        return Events(*(np.concatenate(parts, axis=1) for parts in zip(*self.made, strict=True)))
-
-    def latest_of_all(self, P: int) -> Events:
-        """The latest completion of each learner, where all have made as many."""
-        time, learner = self.made[0]
-        count = time.shape[1] // P
-        return Events(time[:, count - 1 :: count], learner[:, count - 1 :: count])
+        return self.made if self.merges else first_events(self.made, self.n)
 
 
-def _at_least(n: int, finish: FloatArray, source: Source) -> tuple[_Completions, int]:
-    """At least n completions, as many of each learner, and how many mini-batches of each that took.
+def _begun(finish: FloatArray, n: int, source: Source, resume: bool) -> tuple[_Completions, Events, int]:
+    """At least n completions, the latest one of each learner, and how many mini-batches of each that took.
 
     Long runs begin with what nearly all learners need, short ones with one mini-batch at a time.
     """
     rows, P = finish.shape
+    if n <= P and not resume:  # nobody else can be among the first n, and only the last one cannot go on
+        who, time = first_columns(finish, n)
+        made = Events(time, who.astype(narrow(P)))
+        return _Completions(made, n, True), Events(time[:, :-1], made.learner[:, :-1]), 0
     each = n // P  # completions that a learner has among the first n, on average
     count = each + 2 * math.isqrt(each) if each >= 8 else -(-n // P) - 1
     time = np.empty((rows, P, count + 1))
@@ -126,7 +139,8 @@ def _at_least(n: int, finish: FloatArray, source: Source) -> tuple[_Completions,
         np.cumsum(time, axis=2, out=time)
     learner = np.repeat(np.arange(P, dtype=narrow(P)), count + 1)
     made = Events(time.reshape(rows, -1), np.broadcast_to(learner, (rows, learner.size)))
-    return _Completions(made, n), count
+    latest = Events(time[:, :, -1], everyone(rows, P))
+    return _Completions(made, n, False), latest, count
 
 
 def first_completion_times(finish: FloatArray, n: int, source: Source) -> FloatArray:

@@ -1,13 +1,13 @@
 """Who comes first in each row, and what each learner did before: sorts of values instead of arguments.
 
-Knows times and learners, row by row; nothing of updates or of where times come from. NumPy sorts values several
-times as fast as it sorts their positions. So the position is written into the lowest bits of the value, where
-it also breaks ties the right way, and is read off again after the sort. Rows in which those bits mattered are
-sorted once more, by position.
+Knows times and learners, row by row; nothing of updates or of where times come from. NumPy sorts values
+several times as fast as it sorts their positions. So the position is written into the lowest bits of the
+value, where it also breaks ties the right way, and is read off again after the sort. Rows in which those bits
+mattered are sorted once more, by position.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from sgdrace._arguments import FloatArray, sealed
 
 Learners = NDArray[np.integer]
 
-SHORT = 16  # columns up to which NumPy's stable sort of positions is an insertion sort, and the fastest
+SHORT = 24  # columns up to which NumPy sorts positions as fast, by insertion or nearly so
 PIECE = 1 << 15  # pushes at a time, so that what they need stays in the cache
 
 
@@ -25,6 +25,15 @@ class Events(NamedTuple):
 
     time: FloatArray  # (rows, n)
     learner: Learners  # (rows, n)
+
+    def of(self, some: Any) -> "Events":
+        """Those of some rows."""
+        return Events(self.time[some], self.learner[some])
+
+    def beside(self, other: "Events") -> "Events":
+        """Row by row with others."""
+        time = np.concatenate([self.time, other.time], axis=1)
+        return Events(time, np.concatenate([self.learner, other.learner], axis=1))
 
 
 def first_columns(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
@@ -67,7 +76,8 @@ def _first_by_value(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
     place = key[:, :n] & ((1 << bits) - 1)
     place += begins(rows, width)
     found = time.reshape(-1).take(place)
-    wrong = (found[:, 1:] < found[:, :-1]).any(axis=1)
+    before = found[:, 1:] < found[:, :-1]
+    wrong = before.any(axis=1) if before.any() else np.zeros(rows, bool)
     if n < width:  # the next one may be as early as far as the other bits tell
         doubtful = np.flatnonzero((key[:, n - 1] ^ key[:, n]) >> bits == 0)
         if doubtful.size:
@@ -86,10 +96,9 @@ def first_events(events: Events, n: int) -> Events:
     place, found = first_places(np.ascontiguousarray(time), n)
     who = np.ascontiguousarray(learner).reshape(-1).take(place)
     # Columns need not be in the order of learners, so where times tie the sort by column tells nothing.
-    tied = (found[:, 1:] == found[:, :-1]).any(axis=1)
-    if n < time.shape[1]:
-        tied |= np.count_nonzero(time <= found[:, -1:], axis=1) > n
-    if tied.any():
+    same, early = found[:, 1:] == found[:, :-1], time <= found[:, -1:]
+    if same.any() or np.count_nonzero(early) > found.size:
+        tied = same.any(axis=1) | (np.count_nonzero(early, axis=1) > n)
         order = np.lexsort((learner[tied], time[tied]), axis=1)[:, :n]
         found[tied] = np.take_along_axis(time[tied], order, 1)
         who[tied] = np.take_along_axis(learner[tied], order, 1)

@@ -142,7 +142,7 @@ class CommonTimes:
         number *= P
         number += learner
         place = number[..., None] if count == 1 else number[..., None] + P * np.arange(count)
-        return self.drawn.reshape(-1).take(place)
+        return np.asarray(self.drawn.reshape(-1).take(place))
 
     def rounds(self, first: int, n: int) -> FloatArray:
         """The first-th mini-batch of every learner and the n - 1 after it, (rows, n, P), to be read only."""
