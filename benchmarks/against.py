@@ -79,10 +79,13 @@ def compared(lib: Path, quick: bool, effort: Effort) -> Iterator[Row]:
     packages = {"old": Package(lib.resolve()), "new": Package(ROOT / "lib")}
     try:
         for question in questions(quick):
-            least = dict.fromkeys(packages, math.inf)
-            for _ in range(effort.most):
+            least, spent = dict.fromkeys(packages, math.inf), 0.0
+            for done in range(effort.most):
+                if done >= effort.least and spent > effort.seconds:
+                    break
                 for name, package in packages.items():
-                    least[name] = min(least[name], package.seconds(question))
+                    took = package.seconds(question)
+                    least[name], spent = min(least[name], took), spent + took
             yield {**question, **least, "ratio": least["old"] / least["new"]}
     finally:
         for package in packages.values():
