@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import measure, report
+from benchmarks import against, measure, report
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "lib/sgdrace/data/benchmarks.json"  # the page on performance reads them, wherever it is run
@@ -31,13 +31,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few small cases, to see that everything runs")
     parser.add_argument("--json", type=Path, help="where to save the results")
+    parser.add_argument("--against", type=Path, help="compare with the package of this folder, and no more")
     parser.add_argument("--picture", type=Path, help="where to save the picture")
     asked = parser.parse_args()
+    if asked.against:
+        save(beside(asked.against, asked.quick), asked.json)
+        return
     # A quick run is no measurement: it replaces the results only where it is told to.
     results = run(asked.quick)
     save(results, asked.json or (None if asked.quick else RESULTS))
     if picture := asked.picture or (None if asked.quick else PICTURE):
         report.draw(results["races"], picture)
+
+
+def beside(lib: Path, quick: bool) -> dict[str, Any]:
+    """Races and trainings of this package and of an older one in turn, printed as they come."""
+    rows = []
+    for row in against.compared(lib, quick, measure.QUICK if quick else measure.FULL):
+        rows.append(row)
+        print(against.in_words(row), flush=True)
+    print(f"\n{against.summary(rows)}")
+    return {"machine": machine(), "quick": quick, "against": rows}
 
 
 def run(quick: bool) -> dict[str, Any]:

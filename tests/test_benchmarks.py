@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import measure, report
+from benchmarks import against, measure, report
 from benchmarks.baselines import BULK, Timeline, bulk_draw, heap_loop, simpy_race
 
 from sgdrace import (
@@ -156,3 +156,20 @@ def test_a_quick_run_measures_everything_and_saves_it(tmp_path):
     assert len(results["scaling"]) == 6
     assert results["training"]["ratio"] > 1
     assert "<svg" in (tmp_path / "performance.svg").read_text(encoding="utf-8")
+
+
+def test_a_package_is_compared_with_another_one_case_by_case(tmp_path):
+    (tmp_path / "sgdrace").symlink_to(ROOT / "lib/sgdrace")
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--against", str(tmp_path)]
+    saved = ["--json", str(tmp_path / "results.json")]
+    done = subprocess.run(command + saved, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["against"]
+    assert {row["kind"] for row in rows} == {"detail", "common", "training"}
+    assert all(min(row["old"], row["new"], row["ratio"]) > 0 for row in rows)
+    assert "detail: " in done.stdout and "times as fast in the geometric mean" in done.stdout
+
+
+def test_a_folder_without_the_package_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="must hold a folder sgdrace"):
+        against.Package(tmp_path)

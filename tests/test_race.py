@@ -128,6 +128,46 @@ def test_race_equals_protocol_event_by_event(variant, data):
     assert bare.time.tolist() == race.time.tolist()
 
 
+# Ties, times of 0, and sums that differ in their last digit alone, in rows that are sorted by value.
+WIDE_LAWS = [
+    Pareto(),
+    Constant(1.0),
+    Empirical([1.0, 2.0]),
+    Empirical([0.0, 0.1, 0.2, 0.3]),
+    HyperExponential(),
+]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("law", [*WIDE_LAWS, "factors"], ids=repr)
+def test_a_race_of_many_learners_equals_protocol_event_by_event(variant, law, monkeypatch):
+    monkeypatch.setattr(race_module, "FEW", 0)
+    for P, K, updates in [(30, 4, 12), (30, 30, 6), (70, 50, 5), (300, 7, 6), (30, 100, 4), (26, 1, 60)]:
+        if K <= P or "batch" in variant:
+            own = PerLearner(Empirical([0.1, 0.2, 0.3]), 1 + np.arange(P) % 3) if law == "factors" else law
+            race = simulate(variant, P, K, own, updates, replicas=3, seed=P, common=True)
+            assert_equal_events(race, protocol_races(variant, P, K, own, updates, 3, P))
+            bare = simulate(variant, P, K, own, updates, replicas=3, seed=P, common=True, detail=False)
+            assert bare.time.tolist() == race.time.tolist()
+
+
+@pytest.mark.parametrize("law", WIDE_LAWS, ids=repr)
+def test_a_long_race_of_many_learners_equals_protocol_in_segments(law, monkeypatch):
+    for P, K in [(30, 4), (40, 1), (26, 60)]:
+        monkeypatch.setattr(race_module, "LONG", 3 * K + 20)
+        race = simulate("K-batch-async", P, K, law, updates=15, replicas=3, seed=2, common=True)
+        assert_equal_events(race, protocol_races("K-batch-async", P, K, law, 15, 3, 2))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_each_learner_needs_is_drawn_when_it_starts(variant, monkeypatch):
+    # Fresh times, drawn ahead or not, are handed out in the same order: so the same seed, the same race.
+    setting = {"P": 30, "K": 6, "delay": Exponential(), "updates": 20, "replicas": 40, "seed": 1}
+    ahead = simulate(variant, **setting)
+    monkeypatch.setattr(race_module, "AHEAD", 0)
+    assert simulate(variant, **setting) == ahead
+
+
 @pytest.mark.parametrize("variant", ["K-async", "K-batch-async"])
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(data=st.data())

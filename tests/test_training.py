@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sgdrace import estimates
+from sgdrace import _prepared, estimates, training
 from sgdrace.delays import Constant, Exponential
 from sgdrace.learning_rates import (
     ConstantRate,
@@ -752,3 +752,41 @@ def test_wrong_input_is_refused_in_one_sentence(call, error, message):
     with pytest.raises(error, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+class OwnLoss(Quadratic):
+    """A problem of somebody who has not heard of workspaces."""
+
+    def loss(self, w):
+        return super().loss(w)
+
+
+class TestPreparedUpdates:
+    """What is prepared for many updates at a time changes no bit of a run."""
+
+    @pytest.mark.parametrize("variant", ["K-sync", "K-async", "K-batch-async"])
+    @pytest.mark.parametrize(
+        ("problem", "eta"),
+        [
+            (Quadratic([0.1, 1.0], sigma2=0.5, start=3.0), 0.1),
+            (Quadratic(sigma2=0.0), 2.0),
+            (Quadratic([1.0, 30.0]), 0.4),  # diverges, some replicas before others
+            (OwnLoss([1.0, 30.0]), 0.4),
+            (LeastSquares(X, X.sum(axis=1), m=8), 0.1),
+            (LogisticRegression(X, CLASSES > 0, m=8, l2=0.1), 0.5),
+            (MLP(X, CLASSES, hidden=3, m=8), 0.2),
+        ],
+        ids=lambda value: repr(value)[:12],
+    )
+    @pytest.mark.parametrize("ahead", [1, 200, 2**15])
+    def test_are_those_made_one_by_one(self, variant, problem, eta, ahead, monkeypatch):
+        race = simulate(variant, 6, 2, Exponential(), updates=90, replicas=9, seed=4)
+        monkeypatch.setattr(_prepared, "AHEAD", ahead)
+        prepared = train(problem, race, eta, seed=2, every=4)
+        monkeypatch.setattr(training.Replay, "prepared", lambda self, race: None)
+        assert train(problem, race, eta, seed=2, every=4) == prepared
+
+    def test_were_left_where_a_replica_diverges(self):
+        race = simulate("K-async", 6, 2, Exponential(), updates=90, replicas=9, seed=4)
+        diverged = train(Quadratic([1.0, 30.0]), race, 0.4, seed=2).diverged
+        assert len(set(diverged.tolist())) > 1 and (diverged > 1).any()

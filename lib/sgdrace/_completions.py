@@ -6,22 +6,15 @@ between processors, so whoever is given new times is sorted first: draws are han
 """
 
 import math
-from typing import NamedTuple
+from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sgdrace._arguments import FloatArray
+from sgdrace._sorting import Events, Learners, by_learner, first_columns, first_events, narrow
 from sgdrace._times import Source
-
-Learners = NDArray[np.integer]
-
-
-class Events(NamedTuple):
-    """Completed mini-batches and who completed them."""
-
-    time: FloatArray  # (rows, n)
-    learner: Learners  # (rows, n)
 
 
 def everyone(rows: int, P: int) -> Learners:
@@ -31,20 +24,7 @@ def everyone(rows: int, P: int) -> Learners:
 
 def earliest(finish: FloatArray, n: int) -> Learners:
     """Columns of the n smallest entries of each row, the earliest first."""
-    if n == 1:
-        return np.asarray(finish.argmin(axis=1, keepdims=True))
-    if 2 * n > finish.shape[1]:
-        return finish.argsort(axis=1, kind="stable")[:, :n]
-    column = np.argpartition(finish, n - 1, axis=1)[:, :n]
-    column.sort(axis=1)  # by column first, so that the stable sort by time breaks ties the right way
-    time = np.take_along_axis(finish, column, 1)
-    order = time.argsort(axis=1, kind="stable")
-    last = np.take_along_axis(time, order[:, -1:], 1)
-    column = np.take_along_axis(column, order, 1)
-    tied = np.count_nonzero(finish <= last, axis=1) > n  # who of the last ones got in was left to chance
-    if tied.any():
-        column[tied] = finish[tied].argsort(axis=1, kind="stable")[:, :n]
-    return column
+    return first_columns(finish, n)[0]
 
 
 def first_completions(
@@ -57,36 +37,110 @@ def first_completions(
     returns when each learner finishes the mini-batch it is busy with at the n-th completion.
     """
     rows, P = finish.shape
-    done = latest = Events(finish, everyone(rows, P))
-    generated = [done]
-    ahead = 0
-    each = n // P  # completions that a learner has among the first n, on average
-    # Long runs begin with what nearly all learners need, short ones with one mini-batch at a time.
-    count = each + 2 * math.isqrt(each) if each >= 8 else 1
+    known, latest, ahead = _begun(finish, n, source, resume)
+    generated, count = [known.made], max(1, math.isqrt(n // P))
+    done = Events(np.empty((rows, n)), np.empty((rows, n), narrow(P)))
+    # Who is given new times must be known of all rows, unless learners are alike.
+    leaves = not (resume or source.tells_learners_apart)
     while True:
+        live = known.live(latest, P if resume else None)
+        going = live.any(axis=1)
+        if leaves and 4 * np.count_nonzero(going) < 3 * going.size:
+            done.time[known.row[~going]], done.learner[known.row[~going]] = known.of(~going).first()
+            known, latest, live = known.of(going), latest.of(going), live[going]
+        width = int(np.count_nonzero(live, axis=1).max(initial=0))
+        if width == 0:
+            break
         if ahead > 10 * n + 1000:
             raise ValueError("nearly all mini-batch times are 0, so that no time passes; use positive times.")
-        if done.time.shape[1] >= n:
-            done = _smallest(done, n)
-            last = done.time.max(axis=1, keepdims=True)
-            # Another completion at the very time of the n-th one counts if its learner comes first. To
-            # resume, everybody needs a completion after it.
-            tied = np.where(done.time == last, done.learner, -1).max(axis=1, keepdims=True)
-            first = latest.learner < (P if resume else tied)
-            live = (latest.time < last) | ((latest.time == last) & first)
-            width = int(np.count_nonzero(live, axis=1).max())
-            if width == 0:
-                break
-            latest = _ordered(_smallest(latest, width))
-            count = max(1, math.isqrt(each))
-        times = _later(latest.time, source.times(latest.learner, ahead, count))
-        more = Events(times, latest.learner.repeat(count, axis=1))
+        latest = first_events(latest, width)
+        who = everyone(rows, width) if leaves else latest.learner
+        times = source.times(who, ahead, count)
+        more = _later(latest.time, times[known.row] if leaves else times)
         ahead += count
-        latest = Events(times[:, count - 1 :: count], latest.learner)
-        done = Events(*(np.concatenate(pair, axis=1) for pair in zip(done, more, strict=True)))
-        if resume:
-            generated.append(more)
-    return _ordered(done), _busy_until(generated, done, P) if resume else None
+        generated.append(Events(more, latest.learner.repeat(count, axis=1)))
+        known.add(generated[-1])
+        latest = Events(more[:, count - 1 :: count], latest.learner)
+    done.time[known.row], done.learner[known.row] = known.first()
+    return done, _busy_until(generated, done, P) if resume else None
+
+
+class _Completions:
+    """Completions that have been made so far in some rows, and when the n-th of them happens.
+
+    Until no more are needed their times are enough; who it was is looked up once, at the end.
+    """
+
+    def __init__(self, made: Events, n: int, merges: bool) -> None:
+        self.made, self.n, self.merges = made, n, merges  # at least n
+        self.row = np.arange(len(made.time))
+        self.smallest = made.time if merges else np.partition(made.time, n - 1, axis=1)[:, :n]
+        self.last = self.smallest[:, -1:].copy()  # (rows, 1) the n-th time
+
+    def of(self, some: Any) -> "_Completions":
+        """Those of some of the rows."""
+        part = copy(self)
+        part.made, part.row = self.made.of(some), self.row[some]
+        part.smallest = part.made.time if self.merges else self.smallest[some]
+        part.last = self.last[some]
+        return part
+
+    def add(self, more: Events) -> None:
+        """Take in other completions; where one comes before the n-th, another one is the n-th."""
+        if self.merges:
+            row = np.flatnonzero((more.time <= self.last).any(axis=1))
+            merged = first_events(self.made.of(row).beside(more.of(row)), self.n)
+            self.made.time[row], self.made.learner[row] = merged
+            self.last[row] = merged.time[:, -1:]
+            return
+        self.made = self.made.beside(more)
+        row = np.flatnonzero((more.time < self.last).any(axis=1))
+        joint = np.concatenate([self.smallest[row], more.time[row]], axis=1)
+        joint.partition(self.n - 1, axis=1)
+        self.smallest[row], self.last[row] = joint[:, : self.n], joint[:, self.n - 1 : self.n]
+
+    def live(self, latest: Events, below: int | None = None) -> NDArray[np.bool_]:
+        """Which of the latest completions come before the n-th one: their learners may complete another.
+
+        One at the very time of the n-th counts if its learner comes first, or is `below` a given one.
+        """
+        live = latest.time < self.last
+        same = latest.time == self.last
+        if same.any():
+            row = np.flatnonzero(same.any(axis=1))
+            bound = self.of(row).first().learner[:, -1:] if below is None else below
+            live[row] |= same[row] & (latest.learner[row] < bound)
+        return live
+
+    def first(self) -> Events:
+        """The first n of all, in order."""
+        return self.made if self.merges else first_events(self.made, self.n)
+
+
+def _begun(finish: FloatArray, n: int, source: Source, resume: bool) -> tuple[_Completions, Events, int]:
+    """At least n completions, the latest one of each learner, and how many mini-batches of each that took.
+
+    Long runs begin with what nearly all learners need, short ones with one mini-batch at a time.
+    """
+    rows, P = finish.shape
+    if n <= P and not resume:  # nobody else can be among the first n, and only the last one cannot go on
+        who, time = first_columns(finish, n)
+        made = Events(time, who.astype(narrow(P)))
+        return _Completions(made, n, True), Events(time[:, :-1], made.learner[:, :-1]), 0
+    each = n // P  # completions that a learner has among the first n, on average
+    count = each + 2 * math.isqrt(each) if each >= 8 else -(-n // P) - 1
+    time = np.empty((rows, P, count + 1))
+    time[:, :, 0] = finish
+    step = count if each >= 8 else 1
+    for a in range(0, count, step):
+        time[:, :, a + 1 : a + 1 + step] = source.times(everyone(rows, P), a, step)
+    if count:
+        # A running sum adds in the same order as a clock does, so that equal times stay equal.
+        np.cumsum(time, axis=2, out=time)
+    learner = np.repeat(np.arange(P, dtype=narrow(P)), count + 1)
+    made = Events(time.reshape(rows, -1), np.broadcast_to(learner, (rows, learner.size)))
+    latest = Events(time[:, :, -1], everyone(rows, P))
+    return _Completions(made, n, False), latest, count
 
 
 def first_completion_times(finish: FloatArray, n: int, source: Source) -> FloatArray:
@@ -122,33 +176,8 @@ def _later(latest: FloatArray, times: FloatArray) -> FloatArray:
     """Completions after the latest ones (rows, n), learner by learner, given their times (rows, n, count)."""
     times[..., 0] += latest
     if times.shape[2] > 1:
-        # A running sum adds in the same order as a clock does, so that equal times stay equal.
         np.cumsum(times, axis=2, out=times)
     return times.reshape(len(times), -1)
-
-
-def _ordered(events: Events) -> Events:
-    """The events of each row in the order in which they happen."""
-    time, learner = events
-    order = np.argsort(time, axis=1)
-    sorted_time = np.take_along_axis(time, order, 1)
-    tied = (sorted_time[:, 1:] == sorted_time[:, :-1]).any(axis=1)
-    if tied.any():
-        order[tied] = np.lexsort((learner[tied], time[tied]), axis=1)
-    return Events(sorted_time, np.take_along_axis(learner, order, 1))
-
-
-def _smallest(events: Events, n: int) -> Events:
-    """The n earliest events of each row, in no order."""
-    time, learner = events
-    if time.shape[1] == n:
-        return events
-    index = np.argpartition(time, n - 1, axis=1)[:, :n]
-    last = np.take_along_axis(time, index[:, -1:], 1)
-    tied = np.count_nonzero(time <= last, axis=1) > n
-    if tied.any():
-        index[tied] = np.lexsort((learner[tied], time[tied]), axis=1)[:, :n]
-    return Events(np.take_along_axis(time, index, 1), np.take_along_axis(learner, index, 1))
 
 
 def _busy_until(generated: list[Events], done: Events, P: int) -> FloatArray:
@@ -175,22 +204,3 @@ def _rank_within_learner(learner: Learners) -> Learners:
     rank = np.empty(learner.shape, np.intp)
     np.put_along_axis(rank, order, column - np.maximum.accumulate(np.where(first, column, 0), axis=1), 1)
     return rank
-
-
-def by_learner(learner: Learners) -> tuple[Learners, Learners, NDArray[np.bool_]]:
-    """Pushes along the last axis grouped by learner, in order within a group.
-
-    Where each grouped push stood, who made it, and whether it is the first of its group.
-    """
-    order = np.argsort(learner, axis=-1, kind="stable")
-    grouped = np.take_along_axis(learner, order, -1)
-    first = np.ones(learner.shape, bool)
-    first[..., 1:] = grouped[..., 1:] != grouped[..., :-1]
-    return order, grouped, first
-
-
-def last_of_group(first: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which grouped pushes are the last of their group, given which are the first."""
-    last = np.ones(first.shape, bool)
-    last[..., :-1] = first[..., 1:]
-    return last

@@ -4,16 +4,44 @@ Knows laws and random generators; nothing of updates. Both sources answer the sa
 runs a race need not know which one it has.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
 from sgdrace._arguments import FloatArray
-from sgdrace.delays import DelayLaw, PerLearner
+from sgdrace._sorting import begins
+from sgdrace.delays import (
+    Constant,
+    DelayLaw,
+    Empirical,
+    Erlang,
+    Exponential,
+    Gamma,
+    LogNormal,
+    Lomax,
+    Pareto,
+    PerLearner,
+    ShiftedExponential,
+    Uniform,
+    Weibull,
+)
 
 CHUNK = 32  # mini-batches of every learner that a stream draws at a time
 BULK = 1024  # times that are drawn ahead where they are needed singly
+AHEAD = 1 << 13  # and where few are needed at a time
+
+# Each time comes from the next draws of the generator alone, so that two calls give what one call gives.
+IN_ORDER = {Constant, Empirical, Erlang, Exponential, Gamma, LogNormal, Lomax, Pareto, ShiftedExponential}
+IN_ORDER |= {Uniform, Weibull}
+
+
+def draws_in_order(law: DelayLaw | PerLearner) -> bool:
+    """Whether it does not matter in how many calls a law is asked for its times."""
+    if isinstance(law, PerLearner):
+        return len(law.kinds) == 1 and draws_in_order(law.kinds[0])
+    return type(law) in IN_ORDER
 
 
 class Source(Protocol):
@@ -39,17 +67,31 @@ class Source(Protocol):
 
 
 class FreshTimes:
-    """A new draw every time: the fastest source, and enough whenever only the law matters."""
+    """A new draw every time: the fastest source, and enough whenever only the law matters.
 
-    def __init__(self, law: DelayLaw | PerLearner, rng: np.random.Generator) -> None:
+    With a generator of its own it may draw `ahead`, which is faster where few times are needed at a time.
+    """
+
+    def __init__(self, law: DelayLaw | PerLearner, rng: np.random.Generator, ahead: int = 0) -> None:
         self.law, self.rng = law, rng
         self.tells_learners_apart = isinstance(law, PerLearner)
+        self.ahead = ahead if draws_in_order(law) else 0
+        self.drawn = np.empty(0)  # and not yet handed out
 
     def times(self, learner: Any, ahead: int = 0, count: int = 1) -> FloatArray:
         """Fresh times for each learner; with one law for all, only the shape of `learner` matters."""
         if isinstance(self.law, PerLearner):
             return self.law.sample(self.rng, (*learner.shape, count), learner[..., None])
-        return self.law.sample(self.rng, (*learner.shape, count))
+        shape = (*learner.shape, count)
+        return self._next(math.prod(shape)).reshape(shape) if self.ahead else self.law.sample(self.rng, shape)
+
+    def _next(self, size: int) -> FloatArray:
+        """So many times, for the caller to overwrite."""
+        if size > (rest := self.drawn.size):
+            more = self.law.sample(self.rng, max(size - rest, self.ahead))
+            self.drawn = np.concatenate([self.drawn, more]) if rest else more
+        given, self.drawn = self.drawn[:size], self.drawn[size:]
+        return given
 
     def start(self, learner: Any) -> None:
         """Nothing to note: the next draw is fresh anyway."""
@@ -84,21 +126,33 @@ class CommonTimes:
 
     def __init__(self, law: DelayLaw | PerLearner, P: int, seeds: list[np.random.SeedSequence]) -> None:
         self.law, self.P = law, P
+        self.in_order = draws_in_order(law)
         self.rngs = [np.random.default_rng(seed) for seed in seeds]
         self.drawn = np.empty((len(seeds), CHUNK, P))  # (rows, mini-batches, learners), with room to spare
         self.length = 0  # mini-batches that have been drawn
         self.started = np.zeros((len(seeds), P), np.intp)
-        self.rows = np.arange(len(seeds))[:, None]
 
     def times(self, learner: Any, ahead: int = 0, count: int = 1) -> FloatArray:
         """The times that the stream of each learner holds for these mini-batches."""
-        number = (self.started[self.rows, learner] + ahead)[..., None] + np.arange(count)
-        self._draw_up_to(number.max())
-        return np.asarray(self.drawn[self.rows[..., None], number, learner[..., None]])
+        rows, P = self.started.shape
+        number = self.started.reshape(-1).take(learner + begins(rows, P))
+        number += ahead
+        self._draw_up_to(number.max() + count - 1)
+        number += begins(rows, self.drawn.shape[1])
+        number *= P
+        number += learner
+        place = number[..., None] if count == 1 else number[..., None] + P * np.arange(count)
+        return np.asarray(self.drawn.reshape(-1).take(place))
+
+    def rounds(self, first: int, n: int) -> FloatArray:
+        """The first-th mini-batch of every learner and the n - 1 after it, (rows, n, P), to be read only."""
+        self._draw_up_to(first + n - 1)
+        return self.drawn[:, first : first + n]
 
     def start(self, learner: Any) -> None:
         """Move these learners on by one mini-batch each time they are named."""
-        np.add.at(self.started, (self.rows, learner), 1)
+        place = learner + begins(*self.started.shape)
+        self.started += np.bincount(place.ravel(), minlength=self.started.size).reshape(self.started.shape)
 
     def begin(self, row: Any, learner: Any) -> FloatArray:
         """The next time in each stream, which then moves on."""
@@ -120,10 +174,12 @@ class CommonTimes:
 
     def _draw_up_to(self, number: int) -> None:
         while number >= self.length:
-            if self.length == self.drawn.shape[1]:  # twice the room each time, so that copying stays cheap
-                room = np.empty((len(self.rngs), 2 * self.length, self.P))
-                room[:, : self.length] = self.drawn
+            # Somewhat more than asked for, in few calls, where the numbers do not depend on the calls.
+            n = max(CHUNK, number + 1 - self.length, self.length // 4) if self.in_order else CHUNK
+            if self.length + n > self.drawn.shape[1]:  # room to spare, so that copying stays cheap
+                room = np.empty((len(self.rngs), max(2 * self.drawn.shape[1], self.length + n), self.P))
+                room[:, : self.length] = self.drawn[:, : self.length]
                 self.drawn = room
             for row, rng in zip(self.drawn, self.rngs, strict=True):
-                row[self.length : self.length + CHUNK] = self.law.sample(rng, (CHUNK, self.P))
-            self.length += CHUNK
+                row[self.length : self.length + n] = self.law.sample(rng, (n, self.P))
+            self.length += n

@@ -35,6 +35,9 @@ from sgdrace._memory import must_fit
 # Intermediate arrays hold at most so many numbers (32 MB): large enough for fast matrix products.
 PIECE = 2**22
 
+# Element by element it is faster in pieces of so many (256 KB), which stay in the cache of a processor.
+CACHED = 2**15
+
 CONSTANTS = ("L", "c", "sigma2", "M_G", "minimum")
 ASKED_BY_BOUNDS = ("L", "c", "sigma2", "M_G", "m", "e_0")
 
@@ -242,10 +245,13 @@ class Quadratic(Problem):
         work: Workspace | None = None,
     ) -> FloatArray:
         work = work or Workspace()
-        on, xp = work.on, work.xp
+        on = work.on
         gradient: FloatArray = work.array("gradient", (len(choice), self.dimension))
-        at = w if row is None else xp.take(w, on.whole(row), axis=0)
-        on.into(gradient, xp.multiply, at, self._curvatures(work))
+        if row is None:
+            gradient[...] = w
+        else:
+            on.take(w, on.whole(row), gradient)
+        gradient *= self._curvatures(work)
         gradient += on.floats(self._sd * choice)
         return gradient
 
@@ -354,8 +360,13 @@ class DataProblem(Problem):
         losses = work.on.empty((flat.shape[0],))
         for part in _pieces(flat.shape[0], self.units * n):
             some = flat[part, :]
-            z = xp.reshape(xp.matmul(xp.reshape(self._first(some), (-1, p)), X.T), (-1, self.units, n))
-            losses[part] = xp.mean(self._row_losses(some, z, y, work), axis=1)
+            z = work.array("losses", (some.shape[0] * self.units, n))
+            work.on.into(z, xp.matmul, xp.reshape(self._first(some), (-1, p)), X.T)
+            z = xp.reshape(z, (-1, self.units, n))
+            # One product, because its rounding depends on its shape; then what stays in the cache.
+            for few in _pieces(some.shape[0], self.units * n, CACHED):
+                row = xp.mean(self._row_losses(some[few, :], z[few, ...], y, work), axis=1)
+                losses[part.start + few.start : part.start + few.stop] = row
         losses += self._penalty(flat, work)
         return _array(work, xp.reshape(losses, weights.shape[:-1]))
 
@@ -815,9 +826,9 @@ def _products(left: Any, right: list[Any], ends: NDArray[Any], out: Any, on: Arr
         begin = end
 
 
-def _pieces(size: int, width: int) -> list[slice]:
-    """Slices of range(size), so that slices of arrays `width` numbers wide stay within PIECE numbers."""
-    step = max(1, PIECE // width)
+def _pieces(size: int, width: int, most: int = 0) -> list[slice]:
+    """Slices of range(size), so that slices of arrays `width` numbers wide stay within PIECE, or `most`."""
+    step = max(1, (most or PIECE) // width)
     return [slice(begin, min(begin + step, size)) for begin in range(0, size, step)]
 
 

@@ -32,24 +32,18 @@ from sgdrace._arguments import (
     shown,
     store,
 )
-from sgdrace._completions import (
-    Learners,
-    by_learner,
-    earliest,
-    everyone,
-    first_completion_times,
-    first_completions,
-    last_of_group,
-)
+from sgdrace._completions import everyone, first_completion_times, first_completions
 from sgdrace._estimate import Estimate, mean_of
 from sgdrace._memory import must_fit
 from sgdrace._records import Record, read_only
-from sgdrace._times import CommonTimes, FreshTimes, Source
+from sgdrace._sorting import PIECE, Learners, begins, by_learner, first_columns, first_places, staleness_of
+from sgdrace._times import AHEAD, CommonTimes, FreshTimes, Source
 from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
 from sgdrace.jobs import Jobs
 from sgdrace.variants import staleness_limit, variant_P_K
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
+STREAMS = 16  # times as many where they are streams, which are drawn once and read update by update
 FEW = 100  # pushes at a time below which a heap is faster than NumPy
 LONG = 1 << 21  # pushes of one replica that are sorted at a time
 STILL = 1000  # updates without any time after which nobody waits for more
@@ -322,7 +316,7 @@ def simulate(
     shows = flag("progress", progress)
 
     def race_of(J: int, common: bool) -> Race:
-        plan = _Plan(P, K, J, law, bool(detail), common, limit)
+        plan = _Plan(P, K, J, law, bool(detail), common, limit, "batch" in variant)
         time, learner, staleness, pushed, ignored = _simulated(variant, plan, R, root, workers, shows)
         for part in (time, learner, staleness, pushed, ignored):
             sealed(part)
@@ -353,21 +347,22 @@ def _simulated(
 ) -> "_Block":
     """R replicas, in blocks that do not depend on the number of workers."""
     kernel, numbers = _kernel_of(variant, plan)
-    rows = max(1, min(R, BLOCK // numbers))
+    rows = max(1, min(R, (STREAMS if plan.common else 1) * BLOCK // numbers))
     _check_memory(variant, plan, R, rows * workers)
+    record = _empty_record(plan, R)
 
     def stream(number: int) -> np.random.SeedSequence:  # as root.spawn makes them, but not all at once
         return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, number))
 
-    def block(number: int) -> _Block:
+    def play(number: int) -> None:
         begin, end = number * rows, min((number + 1) * rows, R)
         source: Source  # made here, so that its streams live no longer than the block
         if plan.common:
             source = CommonTimes(plan.law, plan.P, [stream(r) for r in range(begin, end)])
         else:
-            source = FreshTimes(plan.law, np.random.default_rng(stream(number)))
+            source = FreshTimes(plan.law, np.random.default_rng(stream(number)), AHEAD)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by whoever asked
-            return kernel(plan, end - begin, source, tick)
+            kernel(plan, source, tick, record.of(slice(begin, end)))
 
     stopped = Event()
 
@@ -377,8 +372,8 @@ def _simulated(
         bar.update(updates)
 
     with tqdm(total=R * plan.J, unit=" updates", disable=not progress) as bar:
-        blocks = _in_threads(block, math.ceil(R / rows), workers, stopped)
-    return _stacked(blocks, axis=0)
+        _in_threads(play, math.ceil(R / rows), workers, stopped)
+    return record
 
 
 class _Plan(NamedTuple):
@@ -391,33 +386,49 @@ class _Plan(NamedTuple):
     detail: bool
     common: bool
     limit: int | None  # of staleness
+    batch: bool  # whether a learner goes on at once after a push
 
 
 class _Block(NamedTuple):
-    """What a kernel has made: all replicas of a block, or some of their updates."""
+    """Where a kernel writes what happens: all replicas of a race, or a block of them."""
 
     time: FloatArray  # (rows, J)
-    learner: IntArray | None = None  # (rows, J, K)
-    staleness: IntArray | None = None  # (rows, J, K)
+    learner: IntArray | None = None  # (rows, J, K), None without detail as the next ones
+    staleness: IntArray | None = None  # (rows, J, K), 0 to begin with
     pushed: FloatArray | None = None  # (rows, J, K)
-    ignored: FloatArray | None = None  # (rows, J, P)
+    ignored: FloatArray | None = None  # (rows, J, P), -1 to begin with; None without a limit
+
+    def of(self, rows: slice) -> "_Block":
+        """Some replicas."""
+        parts: Any = (None if part is None else part[rows] for part in self)
+        return _Block(*parts)
+
+
+def _empty_record(plan: _Plan, R: int) -> _Block:
+    time, shape = np.empty((R, plan.J)), (R, plan.J, plan.K)
+    if not plan.detail:
+        return _Block(time)
+    ignored = None if plan.limit is None else np.full((R, plan.J, plan.P), -1.0)
+    return _Block(time, np.empty(shape, np.int32), np.zeros(shape, np.int32), np.empty(shape), ignored)
 
 
 _Tick = Callable[[int], object]  # called with the number of updates just simulated
-_Kernel = Callable[[_Plan, int, Source, _Tick], _Block]
+_Kernel = Callable[[_Plan, Source, _Tick, _Block], None]
 
 
 class _Stopped(Exception):  # noqa: N818 - no error, but the way out of a thread
     """Nobody wants this block any more."""
 
 
-def _in_threads(block: Callable[[int], _Block], number: int, threads: int, stopped: Event) -> list[_Block]:
-    """All blocks, in order. An interrupt, or a block that fails, stops those that run and drops the rest."""
+def _in_threads(play: Callable[[int], None], number: int, threads: int, stopped: Event) -> None:
+    """All blocks. An interrupt, or a block that fails, stops those that run and drops the rest."""
     if threads == 1:  # at home, where an interrupt arrives at once
-        return [block(n) for n in range(number)]
+        for n in range(number):
+            play(n)
+        return
     pool = ThreadPoolExecutor(threads)
     try:
-        return list(pool.map(block, range(number)))
+        list(pool.map(play, range(number)))
     except BaseException:
         stopped.set()
         raise
@@ -440,15 +451,6 @@ def _check_memory(variant: str, plan: _Plan, replicas: int, rows: int) -> None:
     )
 
 
-def _stacked(blocks: list[_Block], axis: int) -> _Block:
-    """Blocks of replicas (axis 0) or of updates (axis 1) as one."""
-    if len(blocks) == 1:
-        return blocks[0]
-    columns = zip(*blocks, strict=True)
-    parts: Any = (None if c[0] is None else np.concatenate(c, axis) for c in columns)
-    return _Block(*parts)
-
-
 def _kernel_of(variant: str, plan: _Plan) -> tuple[_Kernel, int]:
     """The kernel for this race, and how many numbers it holds at a time for each replica.
 
@@ -456,15 +458,14 @@ def _kernel_of(variant: str, plan: _Plan) -> tuple[_Kernel, int]:
     """
     P, K, J = plan.P, plan.K, plan.J
     if plan.limit is not None:
-        waits = "batch" not in variant
-        return partial(_async_with_limit, plan.limit, waits), P + (K + P) * J if plan.common else P
+        return _async_with_limit, P + (K + P) * J if plan.common else P
     gaps = None if plan.detail or plan.common else _gaps_of(variant, plan)
     if gaps is not None:
         return partial(_independent_gaps, gaps), J
     if variant == "K-sync" or (variant == "K-batch-sync" and K == 1):
-        return partial(_sync_rounds, _round), P * J
+        return _rounds_in_step if plan.common else _rounds_apart, P * J
     if variant == "K-batch-sync":
-        return partial(_sync_rounds, _batch_round), (P + K) * J
+        return _batch_rounds_in_turn if plan.common else _rounds_apart, (P + K) * J
     if variant == "K-batch-async" or K == 1:  # alone in its batch, a push completes it: nobody ever waits
         return _batch_async, P + K * J
     return _async, P + K * J if plan.common else P  # streams are kept, fresh draws are not
@@ -485,67 +486,82 @@ def _gaps_of(variant: str, plan: _Plan) -> _Gaps | None:
     return None
 
 
-def _independent_gaps(gaps: _Gaps, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+def _independent_gaps(gaps: _Gaps, plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
     """Races without detail whose updates are a renewal process."""
     assert isinstance(source, FreshTimes)
-    time = np.empty((rows, plan.J))
-    step = max(1, BLOCK // rows)
+    step = max(1, BLOCK // len(out.time))
     for a in range(0, plan.J, step):
-        piece = time[:, a : a + step]
+        piece = out.time[:, a : a + step]
         piece[:] = gaps(source.rng, piece.shape)
         tick(piece.size)
-    return _Block(np.cumsum(time, axis=1, out=time))
+    np.cumsum(out.time, axis=1, out=out.time)
 
 
-# When the K pushes of a round happen, the last one in the last column, and who pushed, if asked.
-_Round = Callable[[_Plan, FloatArray, Source], tuple[FloatArray, Learners | None]]
+def _rounds_in_step(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
+    """K-sync on common streams: in round j everybody starts the j-th mini-batch, so times are known at once.
+
+    A round begins when the one before has ended. The end needs no order among those before it: adding the
+    begin rounds all times of a round alike, so that the K-th remains the K-th.
+    """
+    assert isinstance(source, CommonTimes)
+    (rows, J), P, K = out.time.shape, plan.P, plan.K
+    step = max(1, BLOCK // (rows * P))
+    begin = np.zeros((rows, 1))
+    for a in range(0, J, step):
+        some = slice(a, min(a + step, J))
+        taken = source.rounds(a, some.stop - a)  # (rows, rounds, P)
+        clock = np.concatenate([begin, np.partition(taken, K - 1, axis=2)[:, :, K - 1]], axis=1)
+        np.cumsum(clock, axis=1, out=clock)
+        out.time[:, some], begin = clock[:, 1:], clock[:, -1:]
+        if out.learner is not None and out.pushed is not None:
+            who, times = first_columns((taken + clock[:, :-1, None]).reshape(-1, P), K)
+            out.learner[:, some], out.pushed[:, some] = who.reshape(rows, -1, K), times.reshape(rows, -1, K)
+        tick(rows * (some.stop - a))
 
 
-def _sync_rounds(round_: _Round, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
-    """The sync variants: after every update all learners begin again together."""
-    P, K, J = plan.P, plan.K, plan.J
-    width = K if plan.detail else 1  # without detail only the last push of a round is kept
-    pushed = np.empty((rows, J, width))
-    learner = np.empty((rows, J, K), np.int32) if plan.detail else None
-    if plan.common:  # the streams tie a round to the one before
-        now = np.zeros((rows, 1))
-        for j in range(J):
-            times, who = round_(plan, now + np.zeros((1, P)), source)
-            pushed[:, j], now = times[:, -width:], times[:, -1:]
-            if learner is not None and who is not None:
-                learner[:, j] = who
-            tick(rows)
-        time = pushed[:, :, -1]
-    else:  # rounds are independent: as many at once as the block holds, each on a clock of its own
-        flat = pushed.reshape(rows * J, width)
-        step = max(1, BLOCK // max(P, 2 * K))
-        for a in range(0, rows * J, step):
-            n = min(step, rows * J - a)
-            times, who = round_(plan, np.zeros((n, P)), source)
-            flat[a : a + n] = times[:, -width:]
-            if learner is not None and who is not None:
-                learner.reshape(rows * J, K)[a : a + n] = who
-            tick(n)
-        time = pushed[:, :, -1].cumsum(axis=1)
-        pushed[:, 1:] += time[:, :-1, None]
-    if learner is None:
-        return _Block(time)
-    return _Block(time, learner, np.zeros(learner.shape, np.int32), pushed)
+def _rounds_apart(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
+    """Sync variants on fresh times: rounds are independent, so many at once, each on a clock of its own."""
+    (rows, J), P, K = out.time.shape, plan.P, plan.K
+    round_ = _batch_round if plan.batch and K > 1 else _round
+    width = 1 if out.pushed is None else K  # without detail only the last push of a round is kept
+    pushed = np.empty((rows, J, 1)) if out.pushed is None else out.pushed
+    flat = pushed.reshape(rows * J, width)
+    step = max(1, BLOCK // max(P, 2 * K))
+    for a in range(0, rows * J, step):
+        some = slice(a, min(a + step, rows * J))
+        times, who = round_(plan, _finish(some.stop - a, P, source), source)
+        flat[some] = times[:, -width:]
+        if out.learner is not None and who is not None:
+            out.learner.reshape(rows * J, K)[some] = who
+        tick(some.stop - a)
+    np.cumsum(pushed[:, :, -1], axis=1, out=out.time)
+    pushed[:, 1:] += out.time[:, :-1, None]
 
 
-def _round(plan: _Plan, begin: FloatArray, source: Source) -> tuple[FloatArray, Learners | None]:
-    """K-sync: the first K of P learners that all begin at the same time."""
-    finish = _finish(begin, source)
+def _batch_rounds_in_turn(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
+    """K-batch-sync on common streams, which tie a round to the one before."""
+    rows, J = out.time.shape
+    now = np.zeros((rows, 1))
+    for j in range(J):
+        times, who = _batch_round(plan, _finish(rows, plan.P, source) + now, source)
+        now = times[:, -1:]
+        out.time[:, j] = now[:, 0]
+        if out.learner is not None and out.pushed is not None and who is not None:
+            out.learner[:, j], out.pushed[:, j] = who, times
+        tick(rows)
+
+
+def _round(plan: _Plan, finish: FloatArray, source: Source) -> tuple[FloatArray, Learners | None]:
+    """K-sync: when the first K of P learners push, the last in the last column, and who, if asked."""
     if not plan.detail:
         finish.partition(plan.K - 1, axis=1)
         return finish[:, : plan.K], None
-    who = earliest(finish, plan.K)
-    return np.take_along_axis(finish, who, 1), who
+    who, pushed = first_columns(finish, plan.K)
+    return pushed, who
 
 
-def _batch_round(plan: _Plan, begin: FloatArray, source: Source) -> tuple[FloatArray, Learners | None]:
+def _batch_round(plan: _Plan, finish: FloatArray, source: Source) -> tuple[FloatArray, Learners | None]:
     """K-batch-sync: the first K mini-batches of P learners that go on at once after a push."""
-    finish = _finish(begin, source)
     if not (plan.detail or source.tells_learners_apart):
         return first_completion_times(finish, plan.K, source), None
     (pushed, who), _ = first_completions(finish, plan.K, source)
@@ -553,47 +569,53 @@ def _batch_round(plan: _Plan, begin: FloatArray, source: Source) -> tuple[FloatA
     return pushed, who
 
 
-def _finish(begin: FloatArray, source: Source) -> FloatArray:
-    """When everybody finishes who begins a mini-batch now, (rows, P)."""
-    all_learners = everyone(*begin.shape)
-    finish = source.times(all_learners)[..., 0]
-    finish += begin
+def _finish(rows: int, P: int, source: Source) -> FloatArray:
+    """When everybody finishes who begins a mini-batch at time 0, (rows, P)."""
+    all_learners = everyone(rows, P)
+    finish = np.ascontiguousarray(source.times(all_learners)[..., 0])
     source.start(all_learners)
     return finish
 
 
-def _async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+def _async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
     """K-async: the K first learners wait for the update and pull it; the others go on with what they have."""
-    P, K, J = plan.P, plan.K, plan.J
+    (rows, J), P, K = out.time.shape, plan.P, plan.K
     if rows * K <= (FEW if plan.detail or source.tells_learners_apart else FEW // 6):
-        return _stacked([_async_by_heap(plan, row, source, tick) for row in range(rows)], axis=0)
-    finish = _finish(np.zeros((rows, P)), source)
-    time = np.empty((rows, J))
+        for row in range(rows):
+            _async_by_heap(plan, row, source, tick, out.of(slice(row, row + 1)))
+        return
+    finish = _finish(rows, P, source)
     if not (plan.detail or source.tells_learners_apart):  # learners are alike: no need to know who is who
         for j in range(J):
             finish.partition(K - 1, axis=1)
-            time[:, j] = finish[:, K - 1]
-            finish[:, :K] = source.times(finish[:, :K])[..., 0] + time[:, j, None]
+            out.time[:, j] = finish[:, K - 1]
+            finish[:, :K] = source.times(finish[:, :K])[..., 0] + out.time[:, j, None]
             tick(rows)
-        return _Block(time)
-    row = np.arange(rows)[:, None]
-    version = np.zeros((rows, P), np.int32)  # of the model that each learner works from
-    learner = np.empty((rows, J, K if plan.detail else 0), np.int32)  # without detail nothing is kept
-    staleness, pushed = np.empty_like(learner), np.empty(learner.shape)
-    for j in range(J):
-        who = earliest(finish, K)
-        pushes = finish[row, who]
-        time[:, j] = pushes[:, -1]
-        if plan.detail:
-            learner[:, j], pushed[:, j], staleness[:, j] = who, pushes, j - version[row, who]
-            version[row, who] = j + 1
-        finish[row, who] = time[:, j, None] + source.times(who)[..., 0]
-        source.start(who)
-        tick(rows)
-    return _Block(time, learner, staleness, pushed) if plan.detail else _Block(time)
+        return
+    step = max(1, PIECE // (rows * K))  # updates that are written down at a time, while still in the cache
+    places, pushes = np.empty((step, rows, K), np.intp), np.empty((step, rows, K))
+    for a in range(0, J, step):
+        some = slice(a, min(a + step, J))
+        for j in range(some.stop - a):
+            place, pushes[j] = first_places(finish, K)
+            who = place - begins(rows, P) if source.tells_learners_apart else place
+            finish.reshape(-1)[place] = source.times(who)[..., 0] + pushes[j, :, -1:]
+            source.start(who)
+            places[j] = place
+            tick(rows)
+        played = slice(some.stop - a)
+        out.time[:, some] = pushes[played, :, -1].T
+        if out.learner is not None and out.pushed is not None:
+            out.learner[:, some] = (places[played] - begins(rows, P)).transpose(1, 0, 2)
+            out.pushed[:, some] = pushes[played].transpose(1, 0, 2)
+    if out.learner is not None and out.staleness is not None:
+        update = np.repeat(np.arange(J, dtype=np.int32), K)
+        version = np.zeros((rows, P), np.int32)
+        staleness = staleness_of(out.learner.reshape(rows, -1), update, update + 1, version)
+        out.staleness[:] = staleness.reshape(rows, J, K)
 
 
-def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick) -> _Block:
+def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick, out: _Block) -> None:
     """The same for one replica, push by push: faster where there is too little to vectorize."""
     K, J = plan.K, plan.J
     draw = source.reader(row)
@@ -611,25 +633,22 @@ def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick) -> _Block
             version[learner] = j + 1
             heappush(queue, (now + draw(learner), learner))
         tick(1)
-    shape = (1, J, K)
-    times = np.array(pushed).reshape(shape)
-    time = times[:, :, -1].copy()
-    if not plan.detail:
-        return _Block(time)
-    return _Block(time, np.array(who).reshape(shape), np.array(staleness).reshape(shape), times)
+    out.time[:] = pushed[K - 1 :: K]
+    if out.learner is not None and out.staleness is not None and out.pushed is not None:
+        out.learner.reshape(-1)[:], out.staleness.reshape(-1)[:] = who, staleness
+        out.pushed.reshape(-1)[:] = pushed
 
 
-def _async_with_limit(limit: int, waits: bool, plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+def _async_with_limit(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
     """Async variants that ignore gradients of a larger staleness: the next push of every replica, in turns.
 
     Replicas ignore different pushes, so each is at its own update. Those that have made all are left behind.
     """
-    P, K, J = plan.P, plan.K, plan.J
-    finish = _finish(np.zeros((rows, P)), source)
+    (rows, J), P, K = out.time.shape, plan.P, plan.K
+    limit, waits = cast(int, plan.limit), not plan.batch
+    finish = _finish(rows, P, source)
     version, idle = np.zeros((rows, P), np.int32), np.zeros((rows, P), bool)
-    time, ignored = np.empty((rows, J)), np.full((rows, J, P if plan.detail else 0), -1.0)
-    learner = np.empty((rows, J, K if plan.detail else 0), np.int32)  # without detail nothing is kept
-    staleness, pushed = np.empty_like(learner), np.empty(learner.shape)
+    time, learner, staleness, pushed, ignored = out
     update, number = np.zeros(rows, np.intp), np.zeros(rows, np.intp)  # j, and how many pushes it has so far
     row = np.arange(rows)
     while row.size:
@@ -637,7 +656,7 @@ def _async_with_limit(limit: int, waits: bool, plan: _Plan, rows: int, source: S
         now, j, k = finish[row, who], update[row], number[row]
         stale = j - version[row, who]
         used = stale <= limit
-        if plan.detail:
+        if learner is not None and staleness is not None and pushed is not None and ignored is not None:
             ignored[row[~used], j[~used], who[~used]] = now[~used]
             at = row[used], j[used], k[used]
             learner[at], staleness[at], pushed[at] = who[used], stale[used], now[used]
@@ -653,58 +672,36 @@ def _async_with_limit(limit: int, waits: bool, plan: _Plan, rows: int, source: S
         version[row[n], again], idle[row[n], again] = update[row[n]], False
         tick(int(done.sum()))
         row = row[update[row] < J]
-    return _Block(time, learner, staleness, pushed, ignored) if plan.detail else _Block(time)
 
 
-def _batch_async(plan: _Plan, rows: int, source: Source, tick: _Tick) -> _Block:
+def _batch_async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
     """K-batch-async: nobody ever waits, so the pushes are P renewal processes and every K-th is an update."""
-    P, K, J = plan.P, plan.K, plan.J
-    finish = _finish(np.zeros((rows, P)), source)
+    (rows, J), P, K = out.time.shape, plan.P, plan.K
+    finish = _finish(rows, P, source)
     if not (plan.detail or source.tells_learners_apart) and J * K <= LONG:
         pushed = first_completion_times(finish, J * K, source)
         pushed.sort(axis=1)
+        out.time[:] = pushed[:, K - 1 :: K]
         tick(rows * J)
-        return _Block(pushed[:, K - 1 :: K].copy())
+        return
     version = np.zeros((rows, P), np.int32)
-    blocks: list[_Block] = []
     step = max(1, LONG // K)
-    for j in range(0, J, step):
-        n = min(step, J - j)
-        (pushed, learner), busy = first_completions(finish, n * K, source, resume=j + n < J)
+    for a in range(0, J, step):
+        some = slice(a, min(a + step, J))
+        n = some.stop - a
+        (pushed, learner), busy = first_completions(finish, n * K, source, resume=some.stop < J)
         if busy is not None:
             finish = busy
         source.start(learner)
-        shape = (rows, n, K)
-        time = pushed[:, K - 1 :: K].copy()
-        if plan.detail:
-            staleness = _batch_staleness(learner, K, j, version).reshape(shape)
-            who = learner.reshape(shape).astype(np.int32)
-            blocks.append(_Block(time, who, staleness, pushed.reshape(shape)))
-        else:
-            blocks.append(_Block(time))
-        tick(time.size)
-    return _stacked(blocks, axis=1)
-
-
-def _batch_staleness(learner: Learners, K: int, first: int, version: IntArray) -> IntArray:
-    """Staleness of pushes (rows, n) in order, from update `first` on; moves `version` (rows, P) forward.
-
-    A push is as stale as the number of updates since the learner's push before it, at which it pulled. The
-    learner that completes a batch pulls the new version.
-    """
-    rows, n = learner.shape
-    number = np.arange(n)
-    after = (first + (number + 1) // K).astype(np.int32)  # version that the learner of each push pulls
-    order, grouped, new = by_learner(learner)
-    pulled = np.empty((rows, n), np.int32)
-    pulled[:, 1:] = after[order[:, :-1]]
-    row = np.nonzero(new)[0]
-    pulled[new] = version[row, grouped[new]]
-    last = last_of_group(new)
-    version[np.nonzero(last)[0], grouped[last]] = after[order[last]]
-    staleness = np.empty((rows, n), np.int32)
-    np.put_along_axis(staleness, order, (first + order // K - pulled).astype(np.int32), 1)
-    return staleness
+        out.time[:, some] = pushed[:, K - 1 :: K]
+        if out.learner is not None and out.staleness is not None and out.pushed is not None:
+            push = np.arange(a * K, some.stop * K)
+            used, pulled = (push // K).astype(np.int32), ((push + 1) // K).astype(np.int32)
+            staleness = staleness_of(learner, used, pulled, version)
+            out.learner[:, some], out.staleness[:, some], out.pushed[:, some] = (
+                part.reshape(rows, n, K) for part in (learner, staleness, pushed)
+            )
+        tick(rows * n)
 
 
 def _checked_K(variant: str, P: int, K: Any, shape: tuple[int, ...]) -> tuple[Any, int]:

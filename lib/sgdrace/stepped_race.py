@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgdrace._arguments import FloatArray, IntArray, Seed, count, generator, shown
-from sgdrace._completions import Learners, earliest
+from sgdrace._completions import earliest
 from sgdrace._memory import must_fit
+from sgdrace._sorting import Learners
 from sgdrace._times import FreshTimes, Source
 from sgdrace.delays import Law, law_of_learners
 from sgdrace.variants import variant_P_K

@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,7 @@ from sgdrace._arguments import (
     store,
 )
 from sgdrace._arrays import HOST, Arrays
+from sgdrace._prepared import PreparedUpdates
 from sgdrace._records import Record, read_only
 from sgdrace.gpu.devices import arrays_for
 from sgdrace.learning_rates import (
@@ -325,11 +326,14 @@ def train(
             records = Records(replay, gradients, every)
             records.must_hold(updates, int(np.max(race.K)))
             staleness_of, drawn_of = _staleness_of(race, part), _drawn_of(race, part)
+            prepared = replay.prepared(race)
             for j in range(updates):
-                staleness = staleness_of(j)  # (replicas of the part, K)
                 if j % every == 0:
-                    records.add(race.time[part, j - 1] if j else np.zeros(len(staleness)), staleness)
-                replay.update(staleness, drawn_of(j))
+                    begun = race.time[part, j - 1] if j else np.zeros(part.stop - part.start)
+                    records.add(begun, staleness_of(j))  # (replicas of the part, K)
+                if prepared is None or not prepared.update():
+                    choice = None if prepared is None else prepared.choice
+                    replay.update(staleness_of(j), drawn_of(j), choice)
                 bar.update()
             records.add(race.time[part, -1])
             columns.append(records.columns())
@@ -403,8 +407,9 @@ class Replay:
             np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, STREAM))
         )
         self.on, self.xp, self.work = on, on.xp, Workspace(on)
-        # Somebody's own problem has not heard of workspaces for losses, and gets NumPy's arrays only.
-        self.with_work = {} if on.plain else {"work": self.work}
+        # Somebody's own problem may not have heard of workspaces for losses, and gets NumPy's arrays only.
+        known = type(problem).__module__ == Problem.__module__
+        self.with_work = {"work": self.work} if known or not on.plain else {}
         self.version = 0
         start = np.asarray(problem.start, dtype=np.float64)
         # (depth, replicas, d)
@@ -415,6 +420,7 @@ class Replay:
         with np.errstate(over="ignore"):
             limit = np.square(DIVERGED * max(1.0, float(np.linalg.norm(start))))
             self.limit = float(limit.astype(on.precision))
+        self.sound = True  # as far as losses have told
         self._equal: Any = None  # shares of gradients that all have the same step
         self.rates: list[FloatArray] = []  # (replicas,) each
         self.distances: list[FloatArray] = []  # (replicas,) each
@@ -465,11 +471,23 @@ class Replay:
         row += self.replica
         return row
 
-    def update(self, staleness: NDArray[Any], drawn: tuple[int, int] | None = None) -> None:
+    def prepared(self, race: Race) -> PreparedUpdates | None:
+        """The updates of a race of all these replicas with less ado, where there is one K and one step."""
+        if not (isinstance(race.K, int) and self.constant and self.on.plain):
+            return None
+        eta = cast(ConstantRate, self.learning_rate).eta
+        return PreparedUpdates(self, eta, race.staleness, race.K, race.time.shape[1])
+
+    def update(
+        self,
+        staleness: NDArray[Any],
+        drawn: tuple[int, int] | None = None,
+        choice: NDArray[Any] | None = None,
+    ) -> None:
         """Apply one update to every replica, with gradients of this staleness (replicas, K); -1 is none.
 
         Where these are only a part of the replicas, `drawn` tells how many mini-batches the update draws for
-        those before them, and for all.
+        those before them, and for all. If they have been drawn already, they are the `choice`.
         """
         used = staleness >= 0
         # Nobody is left to train, so spare the arithmetic; to ask a GPU takes longer than that.
@@ -478,18 +496,13 @@ class Replay:
             return
         everywhere = bool(used.all())
         row = self.rows(staleness)
-        choice = self._draw(row.size if everywhere else int(used.sum()), drawn)
+        if choice is None:
+            choice = self.draw(row.size if everywhere else int(used.sum()), drawn)
         # Overflow on the way to infinity is no accident here: `_frozen` reports it.
         with np.errstate(over="ignore", invalid="ignore"):
             distance = self._distance_square(row) if self.learning_rate.needs_distance else None
             steps = self._steps(staleness, distance, used)
-            gradient = self._given(
-                "mini_batch_gradients",
-                self.problem.mini_batch_gradients(
-                    self.table, choice, row.ravel() if everywhere else row[used], self.work
-                ),
-                (len(choice), self.problem.dimension),
-            )
+            gradient = self.gradients(choice, row.ravel() if everywhere else row[used])
             each = gradient if everywhere else _spread(gradient, used, self.on)
             each = self.xp.reshape(each, (*used.shape, -1))  # (replicas, K, d)
             # (1/K) Σ_l η_l g_l as a product: twice as fast as a sum along the middle axis.
@@ -526,7 +539,7 @@ class Replay:
         replica, diverged = self.replica[which, 0], self.diverged
         lost = ~np.isfinite(loss)
         diverged[replica[lost & (diverged[replica] < 0)]] = self.version
-        self._diverged = self.on.whole(diverged)
+        self._diverged, self.sound = self.on.whole(diverged), bool(diverged.max() < 0)
         loss[diverged[replica] >= 0] = np.inf
         return loss
 
@@ -550,7 +563,12 @@ class Replay:
         flat = self.xp.take(self.table, self.on.whole(row.ravel()), axis=0)
         return self.xp.reshape(flat, (*row.shape, -1))
 
-    def _draw(self, size: int, drawn: tuple[int, int] | None) -> NDArray[Any]:
+    def gradients(self, choice: NDArray[Any], row: NDArray[np.intp]) -> Any:
+        """The gradients (N, d) of drawn mini-batches at these rows of the table."""
+        given = self.problem.mini_batch_gradients(self.table, choice, row, self.work)
+        return self._given("mini_batch_gradients", given, (len(choice), self.problem.dimension))
+
+    def draw(self, size: int, drawn: tuple[int, int] | None = None) -> NDArray[Any]:
         """Random choices of mini-batches for the gradients of an update, of all that the update draws."""
         before, total = drawn or (0, size)
         choice = self.problem.draw(self.rng, total)
@@ -590,6 +608,11 @@ class Replay:
             return weights
         return self.xp.where(frozen[:, None], self.weights, weights)
 
+    def advance(self, weights: Any) -> None:
+        """Make these weights the next version."""
+        self.version += 1
+        self.ring[self.version % self.ring.shape[0], ...] = weights
+
     def _advance(
         self,
         weights: Any,
@@ -598,8 +621,7 @@ class Replay:
         used: NDArray[np.bool_],
     ) -> None:
         """Make these weights the next version and note how they came about."""
-        self.version += 1
-        self.ring[self.version % self.ring.shape[0], ...] = weights
+        self.advance(weights)
         if self.constant:
             return
         number, moving = used.sum(axis=1), self.diverged < 0

@@ -1,0 +1,172 @@
+"""Who comes first in each row, and what each learner did before: sorts of values instead of arguments.
+
+Knows times and learners, row by row; nothing of updates or of where times come from. NumPy sorts values
+several times as fast as it sorts their positions. So the position is written into the lowest bits of the
+value, where it also breaks ties the right way, and is read off again after the sort. Rows in which those bits
+mattered are sorted once more, by position.
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgdrace._arguments import FloatArray, sealed
+
+Learners = NDArray[np.integer]
+
+SHORT = 24  # columns up to which NumPy sorts positions as fast, by insertion or nearly so
+PIECE = 1 << 15  # pushes at a time, so that what they need stays in the cache
+
+
+class Events(NamedTuple):
+    """Completed mini-batches and who completed them."""
+
+    time: FloatArray  # (rows, n)
+    learner: Learners  # (rows, n)
+
+    def of(self, some: Any) -> "Events":
+        """Those of some rows."""
+        return Events(self.time[some], self.learner[some])
+
+    def beside(self, other: "Events") -> "Events":
+        """Row by row with others."""
+        time = np.concatenate([self.time, other.time], axis=1)
+        return Events(time, np.concatenate([self.learner, other.learner], axis=1))
+
+
+def first_columns(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
+    """Columns of the n earliest times of each row, the earliest first and ties by column, and these times."""
+    place, found = first_places(np.ascontiguousarray(time), n)
+    return place - begins(*time.shape), found
+
+
+def first_places(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
+    """The same with the places of these times in the flat table, whose rows must lie one after the other."""
+    rows, width = time.shape
+    if n == 1:
+        place = time.argmin(axis=1, keepdims=True)
+        place += begins(rows, width)
+    elif width <= SHORT:
+        order = time.argsort(axis=1, kind="stable")
+        order += begins(rows, width)
+        place = order[:, :n]
+    else:
+        return _first_by_value(time, n)
+    return place, time.reshape(-1).take(place)
+
+
+def _first_by_value(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
+    """Sorts the bits of the times, as whole numbers, with the column in the lowest ones.
+
+    The bits of a number that is not negative grow with the number, and equal times go by column. Only two
+    times that differ in the lowest bits alone may change places. That shows: as a time before an earlier
+    one, or as an earlier one that is left out.
+    """
+    rows, width = time.shape
+    bits = (width - 1).bit_length()
+    key = time.view(np.int64) & (-1 << bits)
+    key |= np.arange(width)
+    if 3 * n <= 2 * width:
+        key.partition(n, axis=1)
+        key[:, :n].sort(axis=1)
+    else:
+        key.sort(axis=1)
+    place = key[:, :n] & ((1 << bits) - 1)
+    place += begins(rows, width)
+    found = time.reshape(-1).take(place)
+    before = found[:, 1:] < found[:, :-1]
+    wrong = before.any(axis=1) if before.any() else np.zeros(rows, bool)
+    if n < width:  # the next one may be as early as far as the other bits tell
+        doubtful = np.flatnonzero((key[:, n - 1] ^ key[:, n]) >> bits == 0)
+        if doubtful.size:
+            earlier = time[doubtful] < found[doubtful, -1:]
+            kept = found[doubtful] < found[doubtful, -1:]
+            wrong[doubtful] |= np.count_nonzero(earlier, axis=1) > np.count_nonzero(kept, axis=1)
+    if wrong.any():
+        place[wrong] = time[wrong].argsort(axis=1, kind="stable")[:, :n] + begins(rows, width)[wrong]
+        found[wrong] = time.reshape(-1).take(place[wrong])
+    return place, found
+
+
+def first_events(events: Events, n: int) -> Events:
+    """The n first events of each row in the order in which they happen, ties by learner."""
+    time, learner = events
+    place, found = first_places(np.ascontiguousarray(time), n)
+    who = np.ascontiguousarray(learner).reshape(-1).take(place)
+    # Columns need not be in the order of learners, so where times tie the sort by column tells nothing.
+    same, early = found[:, 1:] == found[:, :-1], time <= found[:, -1:]
+    if same.any() or np.count_nonzero(early) > found.size:
+        tied = same.any(axis=1) | (np.count_nonzero(early, axis=1) > n)
+        order = np.lexsort((learner[tied], time[tied]), axis=1)[:, :n]
+        found[tied] = np.take_along_axis(time[tied], order, 1)
+        who[tied] = np.take_along_axis(learner[tied], order, 1)
+    return Events(found, who)
+
+
+def narrow(P: int) -> type[np.unsignedinteger]:
+    """The smallest numbers that name P learners: those of one or two bytes NumPy sorts in linear time."""
+    return np.uint8 if P <= 2**8 else np.uint16 if P <= 2**16 else np.uint32
+
+
+def by_learner(learner: Learners) -> tuple[Learners, Learners, NDArray[np.bool_]]:
+    """Pushes along the last axis grouped by learner, in order within a group.
+
+    Where each grouped push stood, who made it, and whether it is the first of its group.
+    """
+    order = np.argsort(learner, axis=-1, kind="stable")
+    grouped = np.take_along_axis(learner, order, -1)
+    first = np.ones(learner.shape, bool)
+    first[..., 1:] = grouped[..., 1:] != grouped[..., :-1]
+    return order, grouped, first
+
+
+def staleness_of(
+    learner: Learners,
+    used: NDArray[np.int32],
+    pulled: NDArray[np.int32],
+    version: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Staleness (rows, n) of pushes in order: updates between a learner's pull and the use of its push.
+
+    Push c goes into update used[c], and its learner then pulls the version pulled[c]. Before its first push
+    here it had pulled version[row, learner], which is moved on.
+    """
+    rows, n = learner.shape
+    staleness = np.empty((rows, n), np.int32)
+    step = max(1, PIECE // n)
+    for a in range(0, rows, step):
+        some = slice(a, a + step)
+        _write_staleness(learner[some], used, pulled, version[some], staleness[some])
+    return staleness
+
+
+def _write_staleness(
+    learner: Learners,
+    used: NDArray[np.int32],
+    pulled: NDArray[np.int32],
+    version: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> None:
+    """Sorts pushes by learner, in their order: the pull that a push answers is that of the push before it."""
+    (rows, n), P = learner.shape, version.shape[1]
+    narrowed = np.ascontiguousarray(learner, narrow(P))
+    order = narrowed.argsort(axis=1, kind="stable")
+    place = order + begins(rows, n)
+    owner = narrowed.reshape(-1).take(place) + begins(rows, P)  # counted through all rows
+    before = np.empty((rows, n), np.int32)
+    before[:, 1:] = pulled.take(order[:, :-1])
+    first = np.ones((rows, n), bool)
+    np.not_equal(owner[:, 1:], owner[:, :-1], out=first[:, 1:])
+    last = np.ones((rows, n), bool)
+    last[:, :-1] = first[:, 1:]
+    before[first] = version.reshape(-1)[owner[first]]
+    version.reshape(-1)[owner[last]] = pulled.take(order[last])
+    out.reshape(-1)[place] = used.take(order) - before
+
+
+@lru_cache(maxsize=16)
+def begins(rows: int, width: int) -> NDArray[np.intp]:
+    """Where each row begins in a flat table, (rows, 1)."""
+    return sealed((np.arange(rows) * width)[:, None])
