@@ -12,10 +12,11 @@ from tests.sentences import ENOUGH, kind, message_of, words
 from tests.test_bad_input import CALLS
 
 ROOT = Path(__file__).resolve().parent
+# Tests of courses are about other sentences than the package's, and nbgrader takes seconds to load.
 FILES = sorted(
     path.relative_to(ROOT.parent)
     for path in ROOT.rglob("test_*.py")
-    if "match=" in path.read_text(encoding="utf-8")
+    if "match=" in path.read_text(encoding="utf-8") and path.parent.name != "courses"
 )
 
 

@@ -113,7 +113,7 @@ def test_the_folder_of_the_sockets_is_no_place_to_fill_a_disk():
 def test_hidden_folders_decide_whether_a_place_will_do(tmp_path):
     """A probe looks: what must be hidden and lies where every kernel looks is a reason to refuse."""
     inside = Path(sys.prefix) / "bin"
-    with pytest.raises(sandbox.NoSandboxError, match="no safe place") as said:
+    with pytest.raises(sandbox.NoSandboxError, match="there is no safe place here to run them") as said:
         sandbox.choose([inside], kinds=(sandbox.Container,))
     assert "--unsafe" in str(said.value) and "ALLOW_UNSAFE=1" in str(said.value)
 
