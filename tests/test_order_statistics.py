@@ -68,9 +68,9 @@ def test_quadrature_agrees_with_closed_forms(law, K, P):
 
 
 # Quantiles that are searched for take long. They differ from given ones in where they are asked for: near the
-# smallest time, in the middle, or deep in the tail, the heavier the deeper.
+# smallest time, or deep in the tail, the heavier the deeper.
 @pytest.mark.parametrize("law", [Uniform(1.0, 3.0), Exponential(), Pareto(1.2)], ids=repr)
-@pytest.mark.parametrize(("K", "P"), [(1, MILLION), (4, 8), (MILLION, MILLION)])
+@pytest.mark.parametrize(("K", "P"), [(1, MILLION), (MILLION, MILLION)])
 def test_quadrature_agrees_with_closed_forms_where_only_probabilities_are_known(law, K, P):
     own = Own(law, ("cdf", "sf"))
     assert order_statistics.mean(own, K, P) == pytest.approx(order_statistics.mean(law, K, P), rel=1e-8)
