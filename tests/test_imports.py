@@ -62,6 +62,7 @@ MAY_IMPORT = {
     "gpu": {"_arguments", "_extras", "_memory", "_arrays", "delays", "gpu"},
     "figures": ALL | {"figures"},
     "explore": ALL | {"figures", "explore"},
+    "live": LAWS | LEARNING | {"figures", "live"},
     "answers": {"_arguments"},
 }
 
