@@ -2,7 +2,7 @@
 # make serve      build it and serve it on this machine
 # make lab        open the chapters live in JupyterLab
 # make test       style, types, every test
-# make unit       the tests of the package alone: no site, no notebooks, no builds, no benchmarks
+# make unit       the tests of the package alone: no site, no notebooks, no builds, no compiler, no Node.js, no benchmarks
 # make notebooks  run the notebooks and bring them into the form that git keeps
 # make slides     slides from the chapters, into _build/slides; they need no network
 # make seeds      run the notebooks with other random numbers; which checks were luck?
@@ -98,7 +98,7 @@ covered: .venv/installed-test
 
 # What a change of lib/ wants to know before the rest is built.
 unit: .venv/installed-test
-	$(BIN)/pytest --numprocesses 2 --dist worksteal --ignore tests/gpu $(PACKAGE_TESTS)
+	$(BIN)/pytest --numprocesses 2 --dist worksteal --ignore tests/gpu --ignore tests/live $(PACKAGE_TESTS)
 
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks
