@@ -68,11 +68,12 @@ def first_completions(
 class _Completions:
     """Completions that have been made so far in some rows, and when the n-th of them happens.
 
-    Until no more are needed their times are enough; who it was is looked up once, at the end.
+    Of a short run the first n are kept in order, and others are merged into them. Of a long one times alone
+    are enough until no more are needed; who it was is looked up once, at the end.
     """
 
     def __init__(self, made: Events, n: int, merges: bool) -> None:
-        self.made, self.n, self.merges = made, n, merges  # at least n
+        self.made, self.n, self.merges = made, n, merges  # at least n, or if it merges, the first n in order
         self.row = np.arange(len(made.time))
         self.smallest = made.time if merges else np.partition(made.time, n - 1, axis=1)[:, :n]
         self.last = self.smallest[:, -1:].copy()  # (rows, 1) the n-th time

@@ -608,7 +608,7 @@ def _async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
         if out.learner is not None and out.pushed is not None:
             out.learner[:, some] = (places[played] - begins(rows, P)).transpose(1, 0, 2)
             out.pushed[:, some] = pushes[played].transpose(1, 0, 2)
-    if out.learner is not None and out.staleness is not None:
+    if out.learner is not None and out.staleness is not None and K < P:  # else nobody is ever stale
         update = np.repeat(np.arange(J, dtype=np.int32), K)
         version = np.zeros((rows, P), np.int32)
         staleness = staleness_of(out.learner.reshape(rows, -1), update, update + 1, version)
