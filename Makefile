@@ -6,7 +6,7 @@
 # make notebooks  run the notebooks and bring them into the form that git keeps
 # make slides     slides from the chapters, into _build/slides; they need no network
 # make seeds      run the notebooks with other random numbers; which checks were luck?
-# make bench      side-by-side measurements
+# make bench      side-by-side measurements; with AGAINST=other/lib, this package beside another version of it
 # make bench-gpu  gradients on the GPU of this machine beside its CPU; says so where there is none
 # make assignments SEED=…                  the assignments of a course: handout and key in _build/courses/SEED
 # make grade SEED=… SUBMISSIONS=folder     grade what students handed in; with MARKS=marking.csv, marks given by hand
@@ -101,7 +101,7 @@ unit: .venv/installed-test
 	$(BIN)/pytest --numprocesses 2 --dist worksteal --ignore tests/gpu --ignore tests/live $(PACKAGE_TESTS)
 
 bench: .venv/installed-test
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(AGAINST),--against "$(AGAINST)")
 
 bench-gpu: .venv/installed-test
 	$(BIN)/python -m benchmarks.gpu
