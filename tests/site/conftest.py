@@ -63,6 +63,10 @@ READY = """() => {
 }"""
 
 
+# To ask lays the page out, which takes long while formulas come in: not in every frame, but every so many ms.
+PATIENCE = 200
+
+
 class Site:
     """A built site: where its files are, and its pages in the order of its table of contents."""
 
@@ -214,10 +218,10 @@ class Reader:
         self._veiled, self._unfolded = True, False
         if self.scripts:
             self.page.add_style_tag(content=AT_ONCE)
-            self.page.wait_for_function(READY)
+            self.page.wait_for_function(READY, polling=PATIENCE)
             if everything:
                 self._lift()
-                self.page.wait_for_function(READY)
+                self.page.wait_for_function(READY, polling=PATIENCE)
         return self.page
 
     def _lift(self):
@@ -242,7 +246,7 @@ class Reader:
             self.page.wait_for_function(
                 f"innerWidth === {window['width']} && document.documentElement.dataset.theme === '{theme}'"
             )
-            self.page.wait_for_function(READY)
+            self.page.wait_for_function(READY, polling=PATIENCE)
         return self.page
 
     def judged(self, rules):

@@ -8,7 +8,7 @@ import sys
 import pytest
 from docutils import nodes
 
-from tests.site.conftest import DESK, PHONE, READY, ROOT, SITES, html
+from tests.site.conftest import DESK, PATIENCE, PHONE, READY, ROOT, SITES, html
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
 import book_paths
@@ -143,7 +143,7 @@ def test_finding_a_word_opens_what_hides_it(word, reader, demo):
     page = reader(viewport=DESK).page
     page.goto(f"{demo}#:~:text={word}")  # the browser looks for it as Find does
     page.wait_for_selector(f"text={word}", state="visible")
-    page.wait_for_function(READY)
+    page.wait_for_function(READY, polling=PATIENCE)
     assert page.locator(".veil-ask").count() == (word != "quagga")
 
 

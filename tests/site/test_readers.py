@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.site.conftest import DESK, PAPER, PHONE, READY, ROOT, SITES, THEMES, WITH_WIDGETS
+from tests.site.conftest import DESK, PAPER, PATIENCE, PHONE, READY, ROOT, SITES, THEMES, WITH_WIDGETS
 from tests.site.test_site import plays
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
@@ -245,7 +245,7 @@ def test_what_plays_stops_when_less_motion_is_asked_for(demo):
 def test_who_comes_with_less_motion_meets_nothing_that_glides_and_play_that_steps(reader, addresses):
     page = reader(viewport=DESK, reduced_motion="reduce").page
     page.goto(f"{addresses['demo']}/tests/site/demo.html")
-    page.wait_for_function(READY)
+    page.wait_for_function(READY, polling=PATIENCE)
     [(button, _)] = plays(page)
     _has_name(button, "Next step")
     gliding = """() => [...document.querySelectorAll('*')]
