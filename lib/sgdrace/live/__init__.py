@@ -9,6 +9,6 @@ are handed over as JSON:
 """
 
 from sgdrace.live.facts import LAWS, STORIES, LawOnPage, Parameter, Story, facts
-from sgdrace.live.script import part
+from sgdrace.live.script import part, script
 
-__all__ = ["LAWS", "STORIES", "LawOnPage", "Parameter", "Story", "facts", "part"]
+__all__ = ["LAWS", "STORIES", "LawOnPage", "Parameter", "Story", "facts", "part", "script"]
