@@ -27,7 +27,8 @@ function drawGate(g, runner, t, box, look) {
   g.globalAlpha = 1;
 }
 
-// What there is to draw: bars [from, to, y] by fate, dots [x, y] by kind.
+// What there is to draw: bars by fate, each three numbers (from, to, y) of one list, because a frame may have thousands;
+// dots [x, y] by kind. Cancelled mini-batches in a row are one bar.
 function seen(runner, t, version, { x, gate, width, scale, top, pitch }, look) {
   const bars = { idle: [], cancelled: [], [STALE]: [], [FRESH]: [], stillStale: [], stillFresh: [] };
   const dots = { [FRESH]: [], [STALE]: [], far: [], gone: [] }, begin = t - gate / scale;
@@ -40,18 +41,26 @@ function seen(runner, t, version, { x, gate, width, scale, top, pitch }, look) {
       const fresh = now.version === version;
       const out = look.brief && now.start > 0 ? easeOut(clamp((t - now.start) / Math.min(look.brief, 0.4 * (now.due - now.start)), 0, 1)) : 1;
       const at = gate + (now.due - t) * scale * out;
-      bars[fresh ? "stillFresh" : "stillStale"].push([Math.max(x(now.start), 0), gate, y]);
+      bars[fresh ? "stillFresh" : "stillStale"].push(Math.max(x(now.start), 0), gate, y);
       if (at > width - 7) dots.far.push([width - 7, y]);
       else dots[fresh ? FRESH : STALE].push([at, y]);
       next = now.start;
       n--;
     } else dots[now.fate === STALE ? STALE : FRESH].push([gate, y]); // it waits
-    for (; n >= 0 && next > begin; n--) {
-      const { start, end, due, fate } = jobs[n], from = Math.max(x(start), 0), to = x(end);
-      if (end < next) bars.idle.push([Math.max(to, 0), x(next), y]);
-      bars[fate].push([from, fate !== "cancelled" && to - from > 4 ? to - 1 : to, y]);
-      const since = (t - end) / look.brief;
-      if (fate === "cancelled" && since < 1 && due > t && x(due) < width) dots.gone.push([x(due), y, since]);
+    for (let chain = 0; n >= 0 && next > begin; n--) {
+      const { start, end, due, fate } = jobs[n];
+      if (end < next) bars.idle.push(Math.max(x(end), 0), x(next), y);
+      if (fate === "cancelled") {
+        chain ||= end; // when the last of the row was cancelled
+        if (t - end < look.brief && due > t && x(due) < width) dots.gone.push([x(due), y, (t - end) / look.brief]);
+        if (n === 0 || start <= begin || jobs[n - 1].fate !== "cancelled" || jobs[n - 1].end < start) {
+          bars.cancelled.push(Math.max(x(start), 0), x(chain), y);
+          chain = 0;
+        }
+      } else {
+        const from = Math.max(x(start), 0), to = x(end);
+        bars[fate].push(from, to - from > 4 ? to - 1 : to, y);
+      }
       next = start;
     }
   });
@@ -83,7 +92,7 @@ function drawBars(g, bars, { row, pitch }, look) {
     const thick = Math.max(least, share * row);
     g.fillStyle = color === "black" ? look.ink : color;
     g.globalAlpha = alpha;
-    for (const [from, to, y] of list) if (to > from) g.fillRect(from, y - thick / 2, to - from, thick);
+    for (let i = 0; i < list.length; i += 3) if (list[i + 1] > list[i]) g.fillRect(list[i], list[i + 2] - thick / 2, list[i + 1] - list[i], thick);
   };
   fill(bars.idle, WORK.idle, 0.13);
   fill(bars.cancelled, WORK.cancelled, 0.75);
@@ -114,7 +123,7 @@ function drawLine(g, flash, color, { gate, top, bottom }, look) {
 }
 
 function drawDots(g, dots, { gate, pitch }, look) {
-  const radius = clamp(0.44 * pitch, 1.9, 5.2), tail = clamp(0.16 * pitch, 0.6, 1.6);
+  const radius = clamp(0.44 * pitch, 1.9, 5.2), tail = clamp(0.16 * pitch, 0.6, 1.6), crowd = pitch < 3;
   for (const kind of [FRESH, STALE]) { // tails first, so that none crosses a dot
     g.fillStyle = WORK[kind].color;
     g.globalAlpha = 0.6;
@@ -122,8 +131,13 @@ function drawDots(g, dots, { gate, pitch }, look) {
   }
   g.globalAlpha = 1;
   for (const kind of [FRESH, STALE]) {
-    const { image, half } = stamp(WORK[kind].color, radius, look);
-    for (const [x, y] of dots[kind]) g.drawImage(image, x - half, y - half, 2 * half, 2 * half);
+    if (crowd) { // specks: a stamp each would take longer than all the rest
+      g.fillStyle = WORK[kind].color;
+      for (const [x, y] of dots[kind]) g.fillRect(x - 1.6, y - 1.6, 3.2, 3.2);
+    } else if (dots[kind].length) {
+      const { image, half } = stamp(WORK[kind].color, radius, look);
+      for (const [x, y] of dots[kind]) g.drawImage(image, x - half, y - half, 2 * half, 2 * half);
+    }
   }
   g.globalAlpha = 0.45;
   g.fillStyle = look.ink;
@@ -132,6 +146,10 @@ function drawDots(g, dots, { gate, pitch }, look) {
     g.beginPath(); g.moveTo(x + r, y); g.lineTo(x - 0.6 * r, y - r); g.lineTo(x - 0.6 * r, y + r); g.fill();
   }
   if (!dots.gone.length) return;
+  if (crowd) {
+    for (const [x, y, age] of dots.gone) { g.globalAlpha = 0.5 * (1 - age); g.fillRect(x - 1, y - 1, 2, 2); }
+    return;
+  }
   const ring = stamp(look.ink, radius, look, true); // cancelled just now
   for (const [x, y, age] of dots.gone) {
     const half = ring.half * (0.9 + 0.7 * age);
@@ -164,7 +182,7 @@ function stamp(color, radius, { paper, ratio }, ring = false) {
 function drawBasket(g, runner, t, version, flash, { gate, width, top }, look) {
   const { K } = runner, held = (runner.pushes[version + 1] ?? []).filter((push) => push.time <= t), y = top - 12;
   const color = (push) => WORK[push.version === version ? FRESH : STALE].color;
-  if (K > 8) {
+  if (K > (width > 480 ? 8 : 3)) { // a bar where there is no room for dots
     const w = Math.min(84, 0.16 * width), left = gate - w / 2;
     g.globalAlpha = 1;
     held.forEach((push, k) => { g.fillStyle = color(push); g.fillRect(left + (w * k) / K, y - 4, w / K + 0.4, 8); });

@@ -26,7 +26,7 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
 
   let { setting } = settingOf(wish), luck = luckOf(setting.seed), race = fourRaces(setting, luck);
   let t = clamp(at, 0, race.until), playing = false, visible = true, speed = 1, bets = {}, many = null;
-  let handle = 0, last = 0, told = 0, look = {}, sizes = null;
+  let handle = 0, last = 0, told = 0, frames = 0, look = {}, sizes = null;
   const pixels = { level: 0, frame: 16, good: 0, patience: 120 }; // a slow machine draws motion with fewer of them
 
   // ---- The clock: a race takes about half a minute, its start in slow motion ----------------------------------------
@@ -119,7 +119,7 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     const { gate, scale, top } = sizes;
     race.runners.forEach((runner, n) => drawGate(blank(sizes.gates[n]), runner, t, { ...sizes.gates[n], gate, scale, top }, look));
     drawAxis(blank(sizes.axis), t, { ...sizes.axis, gate, scale }, look);
-    drawLoss(blank(sizes.chart), race, t, sizes.chart, look);
+    if (!playing || !pixels.level || frames++ % 2) drawLoss(blank(sizes.chart), race, t, sizes.chart, look);
   }
   function blank({ g }) {
     g.setTransform(1, 0, 0, 1, 0, 0); // in the pixels of the machine, or the last row stays black

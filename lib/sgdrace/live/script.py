@@ -1,4 +1,4 @@
-"""The script of the race, put together from its parts. Knows where they are and in which order they need each other.
+"""The script of the race, put together from its parts. Knows where they are and which comes first.
 
 The parts share one scope, so that a page from the file system, which may import no modules, can run them.
 """
@@ -22,9 +22,9 @@ def part(name: str) -> str:
 
 
 def script() -> str:
-    """A classic script that mounts a race in every element of the page with the attribute data-race.
+    r"""A classic script that mounts a race in every element of the page with the attribute data-race.
 
-    >>> script().endswith("mountAll();\\n})();\\n")
+    >>> script().endswith("mountAll();\n})();\n")
     True
     """
     return f'(() => {{\n"use strict";\n{_joined()}\nmountAll();\n}})();\n'
