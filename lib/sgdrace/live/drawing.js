@@ -226,7 +226,7 @@ function drawAxis(g, t, { width, gate, scale }, look) {
 // The loss against time, on an axis that grows with the race, so that its start can be seen.
 function drawLoss(g, race, t, { width, height }, look) {
   const [low, high] = lossRange(race), left = 34, top = 26, bottom = height - 25;
-  g.font = `12.5px ${look.font}`;
+  g.font = `700 12.5px ${look.font}`; // as wide as a name can be
   const right = width - Math.max(...NAMES.map((name) => g.measureText(name).width)) - 64;
   const range = clamp(1.1 * t, 0.16 * race.until, race.until);
   const x = (time) => left + ((right - left) * time) / range;

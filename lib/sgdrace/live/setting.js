@@ -155,7 +155,7 @@ function lead(race, t) {
   const others = race.runners.map((runner, n) => ({ n, loss: lossAt(runner, t) })).filter(({ n }) => n !== ahead[0]);
   const second = others.reduce((best, one) => (one.loss < best.loss ? one : best));
   const margin = Math.round(100 * (1 - lossAt(race.runners[ahead[0]], t) / second.loss));
-  const by = margin >= 1 ? `its loss ${margin} % below that of ${NAMES[second.n]}` : `by a hair before ${NAMES[second.n]}`;
+  const by = margin >= 1 ? `its loss ${margin}\u00a0% below that of ${NAMES[second.n]}` : `by a hair before ${NAMES[second.n]}`;
   return `${named(ahead)} ${over ? "wins" : "leads"}, ${by}.`;
 }
 
