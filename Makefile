@@ -27,7 +27,7 @@ endif
 # Every kernel and every worker of a test run would else compile the package and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install book demo serve lab notebooks seeds slides test covered pages visited graded unit bench bench-gpu assignments grade cover clean
+.PHONY: install book demo serve lab notebooks seeds slides test covered pages unit bench bench-gpu assignments grade cover clean
 
 install: .venv/installed node_modules/installed
 
@@ -79,14 +79,14 @@ seeds: .venv/installed
 
 PACKAGE_TESTS := tests lib README.md $(addprefix --ignore ,tests/site tests/notebooks tests/courses tests/test_benchmarks.py)
 
-# While one core builds the book, the other tests the package, which needs no page of it. Then both visit the pages, and
-# grade submissions, many of which only wait for their time to be up.
+# While one core builds the book, the other tests the package and the courses, which need no page of it. Then, on both, workers steal
+# whole runs of tests from each other, so that those that share a page mostly stay together.
 test: .venv/installed-test install
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	@$(MAKE) --jobs 2 covered pages
-	@$(MAKE) --jobs 2 visited graded
+	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/test_benchmarks.py book/_ext
 	$(BIN)/pytest --override-ini addopts= --nbval -p tests.notebooks.live --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
 
 pages: book
@@ -94,12 +94,6 @@ pages: book
 
 covered: .venv/installed-test
 	$(BIN)/pytest --cov --cov-report term --cov-fail-under 95 $(PACKAGE_TESTS)
-
-# Workers steal whole runs of tests from each other, so that those that share a page mostly stay together.
-visited: .venv/installed-test
-	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/test_benchmarks.py book/_ext
-
-graded: .venv/installed-test
 	$(BIN)/pytest tests/courses courses
 
 # What a change of lib/ wants to know before the rest is built.
