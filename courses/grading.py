@@ -137,6 +137,9 @@ def grade(course, folder, limits, unsafe=False, say=print):
     say(f"{len(found)} students. Submissions run in {kind.name}.")
     results = course.results()
     jobs = _take_in(course, found, results)
+    with course.gradebook() as gradebook:
+        for student in {job.student for job in jobs}:  # or two graders would add the same one at once
+            gradebook.update_or_create_student(student)
     for job, outcome in _run(course, jobs, kind, limits):
         entry = results[job.student]["assignments"][job.assignment]
         entry["status"] = outcome["status"]
