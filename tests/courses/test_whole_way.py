@@ -30,7 +30,7 @@ def command(*words):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     return done.stdout
 
 
