@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "gpu": {"_arguments", "_extras", "_memory", "_arrays", "delays", "gpu"},
     "figures": ALL | {"figures"},
     "explore": ALL | {"figures", "explore"},
-    "live": LAWS | LEARNING | {"figures", "live"},
+    "live": ALL | {"figures", "explore", "live"},
     "answers": {"_arguments"},
 }
 

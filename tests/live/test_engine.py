@@ -17,6 +17,7 @@ import pytest
 from scipy import stats
 
 from sgdrace.live import part
+from sgdrace.live.still import hazard, noise
 from tests.live import cases
 
 REQUIRED = "SITE_TESTS_REQUIRED"  # set where a missing Node.js must not go unnoticed
@@ -195,6 +196,15 @@ def test_luck_is_common_to_the_four_variants(told):
                 assert both and mine[:both] == yours[:both]
             both = min(len(pages[first]["noises"]), len(other["noises"]))
             assert pages[first]["noises"][:both] == other["noises"][:both]
+
+
+def test_the_picture_for_readers_without_scripts_has_the_luck_of_the_page(told):
+    for asked, said in zip(cases.PAGES, told["answers"]["pages"], strict=True):
+        for learner, hazards in enumerate(said["hazards"]):
+            own = [hazard(asked["seed"], learner, n) for n in range(len(hazards))]
+            np.testing.assert_allclose(own, hazards, rtol=1e-14)
+        own = [noise(asked["seed"], j) for j in range(len(said["noises"]))]
+        np.testing.assert_allclose(own, said["noises"], rtol=1e-11, atol=1e-13)
 
 
 def test_random_numbers_are_uniform_and_independent(told):

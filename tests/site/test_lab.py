@@ -7,11 +7,19 @@ import sys
 import time
 import urllib.request
 
+import nbformat
 import pytest
+from book.notebooks import KERNEL
 
 from tests.site.conftest import ROOT, STOPWATCH
 
 TOKEN = "only-on-this-machine"
+LIVE = """from ipywidgets import HTML
+from sgdrace.live import LiveRace
+race, heard = LiveRace(P=16, K=4), HTML()
+race.observe(lambda change: setattr(heard, "value", f"P is {change.new}"), "P")
+display(race, heard)
+race.K = 3"""
 
 
 def _free_port():
@@ -25,6 +33,8 @@ def lab(tmp_path_factory):
     """The address of a JupyterLab that has a copy of the demonstration notebook."""
     home = tmp_path_factory.mktemp("lab")
     shutil.copy(ROOT / "tests/site/demo.ipynb", home)
+    cells, kernel = [nbformat.v4.new_code_cell(LIVE)], {"kernelspec": KERNEL}  # or JupyterLab asks for one
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), home / "live.ipynb")
     base = f"http://127.0.0.1:{(port := _free_port())}"
     command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", f"--port={port}"]
     command += [f"--ServerApp.root_dir={home}", f"--IdentityProvider.token={TOKEN}", "--LabApp.news_url=None"]
@@ -79,3 +89,15 @@ def test_a_slider_moved_in_jupyterlab_draws_its_frame(lab, reader, note):
         seen.append(picture.get_attribute("aria-label"))
     assert len(set(seen)) == 3, "every frame has its own text alternative"
     note(page="JupyterLab", frames_ms=page.evaluate("window.latencies"))
+
+
+def test_the_race_in_jupyterlab_follows_the_kernel_and_the_kernel_the_reader(lab, reader):
+    page = reader(viewport={"width": 1280, "height": 900}).page
+    page.goto(f"{lab}/lab/tree/live.ipynb?reset&token={TOKEN}", timeout=120_000)
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=120_000)
+    page.evaluate(RUN_ALL)
+    page.locator("[data-is=K-value]").get_by_text("3", exact=True).wait_for(timeout=120_000)
+    assert page.locator("[data-is=P-value]").inner_text() == "16"
+    page.locator("[data-is=P]").press("End")
+    page.get_by_text("P is 64", exact=True).wait_for()
+    assert page.locator("[data-is=K-value]").inner_text() == "3"

@@ -1,6 +1,6 @@
 """What the script of the race must be told: laws, problem, looks, limits and stories. Knows no script."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -92,7 +92,7 @@ LAWS = {
         lambda shape: Lomax(shape, shape - 1),
         Parameter(TAIL, 1.5, 5.0, 0.1, 2.5),
     ),
-    "pasted": LawOnPage("your own", "Your step times, scaled to mean 1.", lambda _: _of_mean_1(sample())),
+    "pasted": LawOnPage("your own", "Your step times, scaled to mean 1.", lambda _: of_mean_1(sample())),
 }
 
 STORIES = (
@@ -173,5 +173,10 @@ def _law_facts(name: str, law: LawOnPage) -> dict[str, Any]:
     return {"name": name, "label": law.label, "says": law.says, "parameter": parameter, **look}
 
 
-def _of_mean_1(times: list[float]) -> Empirical:
+def of_mean_1(times: Sequence[float]) -> Empirical:
+    """Measured times, each equally likely, scaled to mean 1.
+
+    >>> of_mean_1([1, 3]).mean
+    1.0
+    """
     return Empirical([time * len(times) / sum(times) for time in times])
