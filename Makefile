@@ -8,6 +8,7 @@
 # make seeds      run the notebooks with other random numbers; which checks were luck?
 # make bench      side-by-side measurements; with AGAINST=other/lib, this package beside another version of it
 # make bench-gpu  gradients on the GPU of this machine beside its CPU; says so where there is none
+# make bench-live  what a frame of the live race costs a browser
 # make assignments SEED=…                  the assignments of a course: handout and key in _build/courses/SEED
 # make grade SEED=… SUBMISSIONS=folder     grade what students handed in; with MARKS=marking.csv, marks given by hand
 # make cover      the picture on the cover
@@ -27,7 +28,7 @@ endif
 # Every kernel and every worker of a test run would else compile the package and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install book demo serve lab notebooks seeds slides test covered pages unit bench bench-gpu assignments grade cover clean
+.PHONY: install book demo serve lab notebooks seeds slides test covered pages unit bench bench-gpu bench-live assignments grade cover clean
 
 install: .venv/installed node_modules/installed
 
@@ -79,13 +80,14 @@ seeds: .venv/installed
 
 PACKAGE_TESTS := tests lib README.md $(addprefix --ignore ,tests/site tests/notebooks tests/courses tests/test_benchmarks.py)
 
-# While one core builds the book, the other tests the package and the courses, which need no page of it. Then, on both, workers steal
-# whole runs of tests from each other, so that those that share a page mostly stay together.
+# While one core builds the book, the other tests the package, which needs no page of it. Then, on both, the courses, and
+# the site: workers steal whole runs of tests from each other, so that those that share a page mostly stay together.
 test: .venv/installed-test install
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	@$(MAKE) --jobs 2 covered pages
+	$(BIN)/pytest --numprocesses 2 --dist loadfile tests/courses courses
 	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/test_benchmarks.py book/_ext
 	$(BIN)/pytest --override-ini addopts= --nbval -p tests.notebooks.live --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
 
@@ -94,7 +96,6 @@ pages: book
 
 covered: .venv/installed-test
 	$(BIN)/pytest --cov --cov-report term --cov-fail-under 95 $(PACKAGE_TESTS)
-	$(BIN)/pytest tests/courses courses
 
 # What a change of lib/ wants to know before the rest is built.
 unit: .venv/installed-test
@@ -105,6 +106,9 @@ bench: .venv/installed-test
 
 bench-gpu: .venv/installed-test
 	$(BIN)/python -m benchmarks.gpu
+
+bench-live: .venv/installed-test
+	$(BIN)/python -m benchmarks.frames
 
 # ALLOW_UNSAFE=1 runs submissions without a sandbox; `python -m courses grade --help` says what that means.
 grade: .venv/installed-courses
