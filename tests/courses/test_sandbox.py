@@ -42,9 +42,8 @@ async def _run(cells, place, limits):
         await client.wait_for_ready(timeout=60)
         for cell in cells:
             said.append("")
-            try:
-                await client.execute_interactive(cell, output_hook=hear, timeout=20)
-            except (RuntimeError, TimeoutError):
+            running = client.execute_interactive(cell, output_hook=hear, timeout=20)
+            if not await _outlives(kernel, asyncio.ensure_future(running)):
                 said[-1] += "gone"
         client.stop_channels()
         family = place.processes(kernel.watch.process)
@@ -58,6 +57,18 @@ async def _run(cells, place, limits):
     psutil.wait_procs(family, timeout=5)
     assert [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
     return said, kernel.watch
+
+
+async def _outlives(kernel, cell):
+    """Whether a kernel lives, and answers, until its cell has run: one that was killed is not waited for."""
+    while not cell.done() and await kernel.is_alive():
+        await asyncio.wait([cell], timeout=0.1)
+    cell.cancel()
+    try:
+        await cell
+    except (RuntimeError, TimeoutError, asyncio.CancelledError):
+        return False
+    return True
 
 
 @needs_container
