@@ -85,6 +85,11 @@ def write(course, student, assignment):
     shutil.copyfile(made, _place(course, student, assignment))
 
 
+def load(course):
+    """Load what makes pages, once for all graders: each begins as a copy of the process that calls this."""
+    SafeFeedback(coursedir=course.nbgrader("none")).blank()
+
+
 def without_grade(course, student, assignment, notes):
     """Say on a page why there is no grade."""
     said = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
@@ -117,11 +122,19 @@ class Page(HTMLExporter):
 class SafeFeedback(GenerateFeedback):
     """nbgrader's feedback, of a notebook made safe, on a page that runs nothing."""
 
-    def start(self):
+    def __init__(self, **traits):
+        super().__init__(**traits)
         self.exporter_class = Page
         self.preprocessors = [GetGrades, MakeSafe, CSSHTMLHeaderPreprocessor]
         self.config.HTMLExporter.mathjax_url = ""
-        super().start()
+
+    def blank(self):
+        """The page of an empty notebook, of no student."""
+        exporter = self.exporter_class(parent=self, config=self.config)
+        exporter.register_preprocessor(CSSHTMLHeaderPreprocessor, enabled=True)
+        cells = [nbformat.v4.new_code_cell("1"), nbformat.v4.new_markdown_cell("*one*")]
+        grades = {"notebook": "", "score": 0, "max_score": 0, "late_penalty": 0}
+        return exporter.from_notebook_node(nbformat.v4.new_notebook(cells=cells), {"nbgrader": grades})
 
     def write_single_notebook(self, output, resources):
         output = re.sub(r"<script\b.*?</script\s*>", "", output, flags=re.S | re.I)  # the template's own

@@ -208,6 +208,7 @@ def _no_points(course, job):
 def _run(course, jobs, kind, limits):
     """Grade two jobs at a time, each in a process that can be ended; yields each with its outcome."""
     start = multiprocessing.get_context("fork")  # nbgrader takes seconds to load: once is enough
+    feedback.load(course)
     waiting, running, places = deque(jobs), {}, [kind(), kind()]
     try:
         while waiting or running:

@@ -8,30 +8,58 @@ import sys
 
 import nbformat
 import pytest
-from courses import sources
+from courses import assignments, sources
 from courses.assignments import ROOT, with_answers
 
 from tests.courses.tiny import hand_in
 
-pytestmark = pytest.mark.skipif(
+needs_container = pytest.mark.skipif(
     shutil.which("bwrap") is None and not os.environ.get("SANDBOX_TESTS_REQUIRED"),
     reason="bubblewrap is not installed",
 )
 SOURCES = {source.name: source for source in sources.sources()}
 
 
-def command(*words):
+def command(*words, **environment):
     path = os.pathsep.join([str(ROOT), str(ROOT / "lib")])
     done = subprocess.run(
         [sys.executable, "-m", "courses", *map(str, words)],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": path},
+        env=os.environ | {"PYTHONPATH": path} | environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="module", params=[2026, 2027])
+def made(request, tmp_path_factory):
+    """The seed of a course, and the folder to which the command has written its notebooks."""
+    seed, build = request.param, tmp_path_factory.mktemp("made")
+    # In another process than the tests, with other hashes of strings.
+    said = command("assignments", "--seed", seed, "--build", build, PYTHONHASHSEED="7")
+    assert f"{len(SOURCES)} assignments" in said
+    return seed, build / str(seed)
+
+
+def files(folder):
+    found = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("made", [2026], indirect=True)
+def test_the_same_seed_gives_the_same_files_byte_for_byte(made, tmp_path):
+    seed, course = made
+    there = files(course)
+    practice = {f"{part}/practice/{name}.ipynb" for name in SOURCES for part in ("handout", "key")}
+    assert practice <= there.keys()
+    assert {path for path in there if "/practice/" not in path} == {
+        f"{part}/{name}/{name}.ipynb" for name in SOURCES for part in ("handout", "key/source")
+    }
+    assignments.write(seed, tmp_path)
+    assert files(tmp_path / str(seed)) == there
 
 
 def mistakes(assignment, which):
@@ -58,24 +86,42 @@ def submissions(folder, handout, assignment):
     return wanted
 
 
-@pytest.mark.parametrize(
-    ("seed", "students"), [(2026, {"reference", "blank", "hasty"}), (2027, {"reference", "stale"})]
-)
-def test_the_reference_gets_all_points_a_blank_none_and_mistakes_some(seed, students, tmp_path):
-    assert f"{len(SOURCES)} assignments" in command("assignments", "--seed", seed, "--build", tmp_path)
-    folder, wanted = tmp_path / "submissions", {}
+STUDENTS = {2026: {"reference", "blank", "hasty"}, 2027: {"reference", "stale"}}
+
+
+@pytest.fixture(scope="module")
+def graded(made, tmp_path_factory):
+    """A seed, its course after the command has graded what students handed in, and what they deserve."""
+    seed, notebooks = made
+    build = tmp_path_factory.mktemp("graded")
+    course, folder, deserved = build / str(seed), build / "submissions", {}
+    shutil.copytree(notebooks, course)
     for name, source in SOURCES.items():
-        handout = nbformat.read(tmp_path / f"{seed}/handout/{name}/{name}.ipynb", as_version=4)
-        wanted[name] = submissions(folder, handout, source.drawn(seed))
-    for others in folder.iterdir():
-        if others.name not in students:
-            shutil.rmtree(others)
-    command("grade", "--seed", seed, "--build", tmp_path, folder)
-    with (tmp_path / f"{seed}/grades.csv").open() as file:
+        handout = nbformat.read(course / f"handout/{name}/{name}.ipynb", as_version=4)
+        deserved[name] = submissions(folder, handout, source.drawn(seed))
+    for student in folder.iterdir():
+        if student.name not in STUDENTS[seed]:
+            shutil.rmtree(student)
+    command("grade", "--seed", seed, "--build", build, folder)
+    return seed, course, deserved
+
+
+@needs_container
+def test_the_handouts_are_what_nbgrader_releases(graded):
+    _, course, _ = graded
+    for name in SOURCES:
+        released = nbformat.read(course / f"key/grading/release/{name}/{name}.ipynb", as_version=4)
+        assert released == nbformat.read(course / f"handout/{name}/{name}.ipynb", as_version=4)
+
+
+@needs_container
+def test_the_reference_gets_all_points_a_blank_none_and_mistakes_some(graded):
+    seed, course, deserved = graded
+    with (course / "grades.csv").open() as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
-    assert rows.keys() == students
+    assert rows.keys() == STUDENTS[seed]
     for student, row in rows.items():
-        for name, points in wanted.items():
+        for name, points in deserved.items():
             most = points["reference"]
             given = {id: float(row[f"{name}/{id} ({most[id]})"]) for id in most}
             assert given == points[student], (student, name)
