@@ -1,6 +1,8 @@
 """Who knows whom: delays → race → training, delays → order statistics → theory, all → figures → explore."""
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -195,3 +197,12 @@ def test_the_allowed_arrows_are_not_found():
 def test_a_planted_circle_is_found():
     modules = graph() | {"delays": {"traces"}, "traces": {"delays"}}
     assert set(cycle(modules)) == {"delays", "traces"}
+
+
+def test_to_load_the_package_and_race_takes_no_slow_part_of_scipy():
+    """Each kernel of the book would pay for it. To `import scipy` and say scipy.stats.t costs nothing before."""
+    program = "import sys; from sgdrace import Exponential, simulate; "
+    program += "simulate('K-async', P=4, K=2, delay=Exponential(), updates=5, seed=0); "
+    program += "print([name for name in ('scipy.stats', 'scipy.optimize') if name in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert said.stdout == "[]\n"

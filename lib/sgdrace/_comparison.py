@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from scipy import stats
+import scipy
 
 from sgdrace._estimate import Estimate
 
@@ -85,9 +85,9 @@ def _difference(left: Any, right: Any, alarms: float) -> tuple[float, float, flo
 @cache  # all rows of a table ask for the same, and SciPy takes longer to answer than the rest of a check
 def _limit(alarms: float, runs: float) -> float:
     """How many standard errors chance brings once in so many times, two-sided."""
-    return float(
-        stats.norm.isf(alarms / 2) if math.isinf(runs) else stats.t.isf(alarms / 2, max(runs - 1, 1))
-    )
+    if math.isinf(runs):
+        return float(scipy.stats.norm.isf(alarms / 2))
+    return float(scipy.stats.t.isf(alarms / 2, max(runs - 1, 1)))
 
 
 def _in_errors(difference: float, error: float, size: float) -> float:

@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from sgdrace._arguments import (
     LARGEST_COUNT,
@@ -150,7 +151,8 @@ def pdf(law: Law, K: int, P: int, x: ArrayLike) -> Any:
     done, running = X.cdf(times), X.sf(times)
     # Whichever of the two is small has kept its digits.
     early = done < 0.5
-    beta = np.where(early, stats.beta.pdf(done, K, P - K + 1), stats.beta.pdf(running, P - K + 1, K))
+    density = scipy.stats.beta.pdf
+    beta = np.where(early, density(done, K, P - K + 1), density(running, P - K + 1, K))
     return X.pdf(times) * beta[()]
 
 
@@ -190,7 +192,7 @@ def sample(law: Law, K: int, P: int, seed: Seed, size: Size) -> FloatArray:
 def has_closed_form(law: Law) -> bool:
     """Whether mean and variance of X_{K:P} are formulas; for other laws they are integrated.
 
-    >>> has_closed_form(Exponential()), has_closed_form(stats.gamma(2.0))
+    >>> has_closed_form(Exponential()), has_closed_form(scipy.stats.gamma(2.0))
     (True, False)
     """
     match as_law(law, "law"):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from sgdrace._arguments import FloatArray, Seed, count, floats, one_of, real, reals, seed_sequence, shown
 from sgdrace.problems import CONSTANTS, Problem, Workspace, as_problem
@@ -216,7 +216,7 @@ class _Check:
             noise = gradients - slope  # (n, d)
             along = np.concatenate([self.directions(), slope[None] / (np.linalg.norm(slope) or 1.0)])
             mean, error = _mean_and_error(noise @ along.T)
-            limit = stats.t.isf(FALSE_ALARM / (4 * len(along)), n - 1)
+            limit = scipy.stats.t.isf(FALSE_ALARM / (4 * len(along)), n - 1)
             if (np.abs(mean) > limit * error + self.slack * np.abs(gradients).max()).any():
                 raise ValueError(
                     f"mini_batch_gradients of {problem!r} must have gradient as their mean; {n} of them have "
@@ -231,7 +231,8 @@ class _Check:
             return
         mean, error = _mean_and_error(np.square(noise).sum(axis=1))
         bound = (problem.known("sigma2") + problem.known("M_G") * slope @ slope) / problem.m
-        if mean > bound + stats.t.isf(FALSE_ALARM / 2, len(noise) - 1) * error + self.slack * (1 + bound):
+        limit = scipy.stats.t.isf(FALSE_ALARM / 2, len(noise) - 1)
+        if mean > bound + limit * error + self.slack * (1 + bound):
             raise ValueError(
                 f"sigma2 and M_G of {problem!r} must bound the noise of mini_batch_gradients; its mean "
                 f"square is {mean:.3g}, above (sigma2 + M_G ‖∇F‖²)/m = {bound:.3g}."

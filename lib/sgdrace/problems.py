@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize
 
 from sgdrace._arguments import (
     FloatArray,
@@ -624,7 +624,7 @@ class _Classifier(DataProblem):
     def optimum(self) -> FloatArray:
         """Minimizing weights (d,), by L-BFGS; without l2 on separable data the last ones reached."""
         exact: Any = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-9}
-        found = optimize.minimize(self._value, self.start, jac=True, method="L-BFGS-B", options=exact)
+        found = scipy.optimize.minimize(self._value, self.start, jac=True, method="L-BFGS-B", options=exact)
         return sealed(np.asarray(found.x))
 
     def _value(self, w: FloatArray) -> tuple[float, FloatArray]:

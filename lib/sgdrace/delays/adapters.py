@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, cast, get_args
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from sgdrace._arguments import FloatArray, floats, one_of, shown
 from sgdrace.delays.law import Ageing, DelayLaw, Size, bisect
@@ -216,7 +216,7 @@ def adopt(law: Any, name: str) -> DelayLaw:
         return law
     if isinstance(law, type):
         raise TypeError(f"{name} must be a law such as {law.__name__}(...), not the class itself.")
-    if isinstance(law, stats.rv_continuous | stats.rv_discrete):
+    if isinstance(law, scipy.stats.rv_continuous | scipy.stats.rv_discrete):
         raise TypeError(f"{name} must be a law with its parameters, such as {law.name}(...); freeze it so.")
     if hasattr(law, "rvs") and hasattr(law, "support"):
         return _SciPyLaw(law, law.dist.name)

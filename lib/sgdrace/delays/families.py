@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from sgdrace._arguments import FloatArray, count, real, reals, store
 from sgdrace.delays.law import Ageing, DelayLaw
@@ -31,7 +31,7 @@ class Exponential(DelayLaw):
 
     @cached_property
     def distribution(self) -> Any:
-        return stats.expon(scale=1 / self.rate)
+        return scipy.stats.expon(scale=1 / self.rate)
 
     @property
     def ageing(self) -> Ageing:
@@ -64,7 +64,7 @@ class ShiftedExponential(DelayLaw):
 
     @cached_property
     def distribution(self) -> Any:
-        return stats.expon(loc=self.shift, scale=1 / self.rate)
+        return scipy.stats.expon(loc=self.shift, scale=1 / self.rate)
 
     @property
     def ageing(self) -> Ageing:
@@ -101,7 +101,7 @@ class Pareto(DelayLaw):
 
     @cached_property
     def distribution(self) -> Any:
-        return stats.pareto(self.shape, scale=self.scale)
+        return scipy.stats.pareto(self.shape, scale=self.scale)
 
     @property
     def ageing(self) -> Ageing:
@@ -134,7 +134,7 @@ class Lomax(DelayLaw):
 
     @cached_property
     def distribution(self) -> Any:
-        return stats.lomax(self.shape, scale=self.scale)
+        return scipy.stats.lomax(self.shape, scale=self.scale)
 
     @property
     def ageing(self) -> Ageing:
@@ -174,7 +174,7 @@ class Gamma(DelayLaw):
 
     @cached_property
     def distribution(self) -> Any:
-        return stats.gamma(self.shape, scale=1 / self.rate)
+        return scipy.stats.gamma(self.shape, scale=1 / self.rate)
 
     @property
     def ageing(self) -> Ageing:
@@ -224,7 +224,7 @@ class Weibull(DelayLaw):
 
     @cached_property
     def distribution(self) -> Any:
-        return stats.weibull_min(self.shape, scale=self.scale)
+        return scipy.stats.weibull_min(self.shape, scale=self.scale)
 
     @property
     def ageing(self) -> Ageing:
@@ -274,13 +274,13 @@ class HyperExponential(DelayLaw):
         return "both" if len(set(self.rates)) == 1 else "NSTU"
 
     def _cdf(self, x: FloatArray) -> Any:
-        return self._mix(x, stats.expon.cdf, 0)
+        return self._mix(x, scipy.stats.expon.cdf, 0)
 
     def _sf(self, x: FloatArray) -> Any:
-        return self._mix(x, stats.expon.sf, 0)
+        return self._mix(x, scipy.stats.expon.sf, 0)
 
     def _pdf(self, x: FloatArray) -> Any:
-        return self._mix(x, stats.expon.pdf, 1)
+        return self._mix(x, scipy.stats.expon.pdf, 1)
 
     def _mix(self, x: FloatArray, component: Callable[[FloatArray], FloatArray], power: int) -> Any:
         p, rate = np.array(self.probabilities), np.array(self.rates)
@@ -343,7 +343,7 @@ class LogNormal(DelayLaw):
 
     @cached_property
     def distribution(self) -> Any:
-        return stats.lognorm(self.sigma, scale=math.exp(self.mu))
+        return scipy.stats.lognorm(self.sigma, scale=math.exp(self.mu))
 
     @property
     def ageing(self) -> Ageing:
@@ -373,7 +373,7 @@ class Uniform(DelayLaw):
 
     @cached_property
     def distribution(self) -> Any:
-        return stats.uniform(loc=self.low, scale=self.high - self.low)
+        return scipy.stats.uniform(loc=self.low, scale=self.high - self.low)
 
     @property
     def ageing(self) -> Ageing:

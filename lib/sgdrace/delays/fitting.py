@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from sgdrace._arguments import FloatArray, reals, shown
 from sgdrace.delays.families import (
@@ -174,7 +175,7 @@ def _uniform(times: FloatArray) -> Uniform:
 def _gamma(times: FloatArray) -> Gamma:
     # With the mean matched, log(shape) - digamma(shape) must be this; it lies between 1/2 and 1 over shape.
     gap = float(np.log(times.mean()) - np.log(times).mean())
-    shape = optimize.brentq(
+    shape = scipy.optimize.brentq(
         lambda shape: math.log(shape) - special.digamma(shape) - gap, 0.5 / gap, 1 / gap, xtol=1e-300
     )
     return Gamma(shape, shape / times.mean())
@@ -199,7 +200,7 @@ def _weibull(times: FloatArray) -> Weibull:
     low = high
     while slope(low) > 0:
         low /= 2
-    shape = optimize.brentq(slope, low, high, xtol=1e-300)
+    shape = scipy.optimize.brentq(slope, low, high, xtol=1e-300)
     return Weibull(shape, times.max() * np.exp(shape * logs).mean() ** (1 / shape))
 
 
@@ -216,7 +217,7 @@ def _lomax(times: FloatArray) -> Lomax:
     n = int(np.argmin([loss(s) for s in grid]))
     around = grid[max(n - 1, 0)], grid[min(n + 1, grid.size - 1)]
     scale = math.exp(
-        optimize.minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-10}).x
+        scipy.optimize.minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-10}).x
     )
     return Lomax(shape(scale), scale)
 
@@ -237,7 +238,9 @@ def _hyperexponential(times: FloatArray) -> HyperExponential:
     for share in (0.5, 0.1, 0.01):
         fast, slow = np.split(ordered, [min(math.ceil((1 - share) * times.size), times.size - 1)])
         start = np.log([(1 - share) / share, 1 / fast.mean(), 1 / slow.mean()])
-        ends.append(optimize.minimize(loss, start, jac=True, bounds=[(-30, 30)] * 3, options={"gtol": 1e-7}))
+        ends.append(
+            scipy.optimize.minimize(loss, start, jac=True, bounds=[(-30, 30)] * 3, options={"gtol": 1e-7})
+        )
     odds, *log_rates = min(ends, key=lambda end: end.fun).x
     shares = special.expit([odds, -odds])
     return HyperExponential(tuple(shares), tuple(np.exp(log_rates)))

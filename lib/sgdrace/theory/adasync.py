@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize
 
 from sgdrace._arguments import LARGEST_COUNT, FloatArray, computed, count, exact_count, floats, real, shown
 from sgdrace.theory.tables import RuntimeTable, by_K
@@ -215,5 +215,5 @@ def _pareto_share(target: float, shape: float) -> float:
         log_k, log_rest = -np.logaddexp(0, -z), -np.logaddexp(0, z)
         return float(2 * log_k - power * log_rest - math.log(target))
 
-    z = optimize.brentq(excess, -800, 800)  # the logarithm of a float is between -745 and 710
+    z = scipy.optimize.brentq(excess, -800, 800)  # the logarithm of a float is between -745 and 710
     return float(1 / (1 + math.exp(-z)))

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize
 
 from sgdrace._arguments import (
     FloatArray,
@@ -319,7 +319,7 @@ def crossing_time(A: ErrorCurve, B: ErrorCurve) -> float:
     deepest = math.log(fall / slow_fall) / (fast.rate - patient.rate) if fall < math.inf else 1e-12 * latest
     if difference(deepest) >= 0:
         return deepest  # all that rounding leaves of a crossing very close to 0
-    return float(optimize.brentq(difference, deepest, latest, xtol=1e-12 * latest))
+    return float(scipy.optimize.brentq(difference, deepest, latest, xtol=1e-12 * latest))
 
 
 def best_K(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from sgdrace._arguments import FloatArray, computed, count, exact_count, real
 from sgdrace.variants import variant_P_K
@@ -124,7 +124,7 @@ def _batch_async_limit(P: int, K: int) -> float:
     low = _async_limit(P, 1) / 2
     while excess(1.05 * low) < 0:
         low *= 1.05
-    return float(optimize.brentq(excess, low, 1.05 * low, xtol=1e-15 * low, rtol=1e-14))
+    return float(scipy.optimize.brentq(excess, low, 1.05 * low, xtol=1e-15 * low, rtol=1e-14))
 
 
 def mean_trajectory(P: int, K: int, a: float, w0: float, updates: int) -> FloatArray:
