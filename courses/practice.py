@@ -26,12 +26,13 @@ FOLDER = "practice"
 def write(handout: Path, key: Path) -> list[Path]:
     """Write the practice notebooks of all chapters into `practice` of both folders; the files, in order."""
     written = []
-    for chapter in chapters():
+    for path in chapters():
+        chapter = read(path)
         for folder, solved in ((handout, False), (key, True)):
-            path = folder / FOLDER / chapter.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(as_text(practice(read(chapter), solved)), encoding="utf-8")
-            written.append(path)
+            made = folder / FOLDER / path.name
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.write_text(as_text(practice(chapter, solved)), encoding="utf-8")
+            written.append(made)
     return written
 
 

@@ -200,7 +200,7 @@ def test_a_planted_circle_is_found():
 
 
 def test_to_load_the_package_and_race_takes_no_slow_part_of_scipy():
-    """Each kernel of the book would pay for it. To `import scipy` and say scipy.stats.t costs nothing before."""
+    """Each kernel of the book would pay for it. To `import scipy` costs nothing until scipy.stats is used."""
     program = "import sys; from sgdrace import Exponential, simulate; "
     program += "simulate('K-async', P=4, K=2, delay=Exponential(), updates=5, seed=0); "
     program += "print([name for name in ('scipy.stats', 'scipy.optimize') if name in sys.modules])"

@@ -14,17 +14,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")  # n
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory):
-    """A course without submissions, which nbgrader takes its time to make."""
-    return tiny.make_course(tmp_path_factory.mktemp("fresh"))
-
-
-@pytest.fixture
-def course(fresh, tmp_path):
+def original(tmp_path_factory):
     """A course in which two students have answered in words, as if tests had been run."""
-    shutil.copytree(fresh.folder, tmp_path / tiny.SEED)
-    course = Course(tiny.SEED, tmp_path)
-    results = {}
+    course, results = tiny.make_course(tmp_path_factory.mktemp("original")), {}
     for who in ("ann", "ben"):
         answered(course, who, f"What {who} thinks.")
         results[who] = {"name": who, "platform": "", "id": "", "notes": []}
@@ -32,6 +24,13 @@ def course(fresh, tmp_path):
         results[who]["assignments"] = {"tiny": {"status": "stopped", "notes": [], "identifier": ""}}
     course.keep(results)
     return course
+
+
+@pytest.fixture
+def course(original, tmp_path):
+    """A copy of it: nbgrader takes its time to make one."""
+    shutil.copytree(original.folder, tmp_path / tiny.SEED)
+    return Course(tiny.SEED, tmp_path)
 
 
 def answered(course, who, text):
