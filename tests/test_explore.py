@@ -1,5 +1,3 @@
-import os
-import signal
 import sys
 
 import ipywidgets as widgets
@@ -11,7 +9,6 @@ from matplotlib.figure import Figure
 
 from sgdrace.explore import PRERENDER, Choice, Play, explore, explorers, frames, glue, predict, show
 from sgdrace.explore import shown as shown_module
-from sgdrace.explore.controls import control_of
 from sgdrace.figures import Picture
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -181,32 +178,15 @@ def test_an_explorer_without_controls_is_one_frame(building):
     assert "A line from 7 to 0." in visible(explore(lambda: line(7)).widget)
 
 
-def test_all_frames_are_the_same_on_one_core_and_on_several(building, monkeypatch):
-    options = {"a": list(range(5)), "b": [1, 2]}
-    many = [leaf.value for leaf in found(explore(line, **options), widgets.HTML)]
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    assert [leaf.value for leaf in found(explore(line, **options), widgets.HTML)] == many
+def test_what_a_frame_keeps_is_there_for_later_frames_and_later_cells(building):
+    kept = []
 
-
-def test_a_killed_worker_is_made_up_for(building):
-    parent = os.getpid()
-
-    def fragile(a):
-        if os.getpid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
+    def remembered(a):
+        kept.append(a)
         return line(a)
 
-    assert explore(fragile, a=list(range(9))).facts["frames"] == 9
-
-
-def test_a_worker_draws_what_it_inherited():
-    drawing = frames.Drawing(line, [control_of("a", [1, 2])])
-    frames._inherited.append(drawing)
-    try:
-        (html, text), seconds = frames._timed_in_worker((1,))
-    finally:
-        frames._inherited.pop()
-    assert text == "A line from 2 to 0." and text in html and seconds > 0
+    explore(remembered, a=list(range(9)))
+    assert kept == list(range(9))
 
 
 # Bad input
@@ -236,14 +216,13 @@ def test_wrong_controls_are_refused_in_a_sentence(controls, message, mode, reque
         explore(line, **controls)
 
 
-@pytest.mark.parametrize("count", [3, 30])  # serially, and in several processes
-def test_a_draw_function_that_raises_names_the_state(count, building, no_new_widgets):
+def test_a_draw_function_that_raises_names_the_state(building, no_new_widgets):
     def picky(a, law):
         return line(1 / (a - 2))
 
     message = r"explore\(picky, a, law\) fails at a = 2, law = Pareto: ZeroDivisionError"
     with pytest.raises(RuntimeError, match=message):
-        explore(picky, a=range(count), law={"Pareto": 1, "uniform": 2})
+        explore(picky, a=range(3), law={"Pareto": 1, "uniform": 2})
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ are linked where a page first uses them, if the glossary says that they have one
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from html import escape
 from typing import Any, NamedTuple
 
@@ -80,12 +81,22 @@ def _plain(node: nodes.Element) -> nodes.Element:
 
 def template(app: Sphinx, address: str, at: Place) -> str:
     """The card of one definition, for a page that links to it by this address."""
-    heading, meaning = definition(app.env.get_doctree(at.page), at.anchor)
-    words = "".join(app.builder.render_partial(part)["fragment"] for part in (heading, *meaning))
     home = app.env.titles[at.page].astext().lower()
     href = escape(address)
     more = f'<p class="card-more"><a href="{href}">In the {home}</a></p>'
-    return f'<template data-card="{href}">{words}{more}</template>\n'
+    return f'<template data-card="{href}">{words(app, at)}{more}</template>\n'
+
+
+@cache  # many pages link to one definition, and none of its words depends on them
+def words(app: Sphinx, at: Place) -> str:
+    """The words of one definition as HTML."""
+    heading, meaning = definition(_tree(app, at.page), at.anchor)
+    return "".join(app.builder.render_partial(part)["fragment"] for part in (heading, *meaning))
+
+
+@cache  # to unpickle one takes longer than to write a card
+def _tree(app: Sphinx, page: str) -> nodes.document:
+    return app.env.get_doctree(page)
 
 
 def embed(app: Sphinx, page: str, name: str, context: dict[str, Any], doctree: nodes.document | None) -> None:

@@ -2,14 +2,9 @@
 
 import itertools
 import math
-import multiprocessing
-import os
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -22,8 +17,6 @@ from sgdrace.figures import Picture, to_svg
 
 State = tuple[int, ...]  # one position per control
 Frame = tuple[str, str]  # its HTML, and its text alternative
-
-_WORTH_A_POOL = 8  # frames below which starting processes costs more than it saves
 
 
 @dataclass(frozen=True)
@@ -68,57 +61,25 @@ class Drawing:
             _refuse_forgotten(_open_figures() - before, made)
             return to_svg(made), made.text
         except Exception as error:
-            # One string, so that the message survives the way from a worker process.
-            message = f"{self.name} fails at {self.words(state)}: {type(error).__name__}: {error}"
-            raise RuntimeError(message) from error
+            where = f"{self.name} fails at {self.words(state)}"
+            raise RuntimeError(f"{where}: {type(error).__name__}: {error}") from error
         finally:
             for number in _open_figures() - before:  # or the notebook shows them a second time
                 close(number)
 
 
 def draw_all(drawing: Drawing) -> tuple[dict[State, Frame], dict[State, float]]:
-    """Every frame and the seconds it took, on all cores where processes can be forked."""
-    states = list(drawing.states())
-    first = _timed(drawing, states[0])  # alone, so that imports and caches are warm in every worker
-    drawn = _in_processes(drawing, states[1:]) if len(states) >= _WORTH_A_POOL else None
-    if drawn is None:
-        drawn = [_timed(drawing, state) for state in states[1:]]
-    results = dict(zip(states, [first, *drawn], strict=True))
-    return {s: frame for s, (frame, _) in results.items()}, {s: spent for s, (_, spent) in results.items()}
+    """Every frame, and the seconds of processor time that it took.
 
-
-_Timed = tuple[Frame, float]  # a frame with its text, and the seconds it took
-
-
-def _timed(drawing: Drawing, state: State) -> _Timed:
-    began = time.perf_counter()
-    return drawing.frame(state), time.perf_counter() - began
-
-
-_inherited: list[Drawing] = []  # how workers get a drawing: a notebook's functions can't be pickled
-
-
-def _timed_in_worker(state: State) -> _Timed:
-    return _timed(_inherited[-1], state)
-
-
-def _in_processes(drawing: Drawing, states: list[State]) -> list[_Timed] | None:
-    """None where processes cannot be forked, there is one core, or a worker was killed."""
-    workers = os.cpu_count() or 1
-    if workers < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return None
-    _inherited.append(drawing)
-    try:
-        with warnings.catch_warnings():
-            # Newer Pythons warn that a kernel has threads. Workers only draw, and leave its sockets alone.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-                chunk = max(1, len(states) // (8 * workers))
-                return list(pool.map(_timed_in_worker, states, chunksize=chunk))
-    except BrokenProcessPool:
-        return None
-    finally:
-        _inherited.pop()
+    One after another, so that whatever a frame computes and keeps is there for the next and for later cells.
+    The other cores have other notebooks to run.
+    """
+    frames, seconds = {}, {}
+    for state in drawing.states():
+        began = time.thread_time()
+        frames[state] = drawing.frame(state)
+        seconds[state] = time.thread_time() - began
+    return frames, seconds
 
 
 def _open_figures() -> set[int]:
