@@ -66,7 +66,12 @@ STYLE = """\
 }
 .panels .sgdrace { margin: 0 0 6px; }
 .panels .sgdrace > svg { font-size: 13px; }
-.panels figcaption { font-size: 14px; line-height: 1.35; }
+.panels figure > figcaption {
+  margin: 0;
+  color: inherit;
+  font: 14px/1.35 var(--pst-font-family-base, inherit);
+  text-align: left;
+}
 @container (min-width: 620px) { .panels > div { grid-auto-columns: 1fr; } }
 @media print { .panels > div { grid-auto-columns: 1fr; overflow: visible; } }
 """
