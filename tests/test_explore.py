@@ -7,7 +7,7 @@ import pytest
 from ipywidgets.widgets.widget import _instances
 from matplotlib.figure import Figure
 
-from sgdrace.explore import PRERENDER, Choice, Play, explore, explorers, frames, glue, predict, show
+from sgdrace.explore import PRERENDER, Choice, Play, explore, explorers, frames, glue, panels, predict, show
 from sgdrace.explore import shown as shown_module
 from sgdrace.figures import Picture
 
@@ -316,6 +316,16 @@ def test_a_still_figure_needs_no_widget_on_a_built_page(building):
     assert data.keys() == {"text/plain", "text/html"}
     assert data["text/html"].count("<svg") == 2 and data["text/plain"] == (
         "Figure. A line from 1 to 0. A line from 2 to 0."
+    )
+
+
+def test_panels_have_a_picture_and_a_caption_each(building):
+    data, _ = panels(("One.", "A < B.", line(1)), ("Two.", "And more.", line(2)))._repr_mimebundle_()
+    assert data.keys() == {"text/plain", "text/html"}
+    assert data["text/html"].count('role="img"') == data["text/html"].count("<figcaption>") == 2
+    assert "<strong>1. One.</strong> A &lt; B.</figcaption>" in data["text/html"]
+    assert data["text/plain"] == (
+        "Panel 1. One. A < B. A line from 1 to 0.\nPanel 2. Two. And more. A line from 2 to 0."
     )
 
 

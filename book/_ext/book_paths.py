@@ -25,12 +25,12 @@ from sphinx_proof.nodes import proof_node
 WORDS_PER_MINUTE = 200
 SECONDS_PER_FORMULA = 15
 SECONDS_PER_LISTING = 20
-SECONDS_PER_CONTROL = 60  # an explorer or a prediction
+SECONDS_PER_CONTROL = 60  # an explorer, a prediction or a live race
 SECONDS_PER_FIGURE = 15
 RECKONING = (
     f"Counted from the page: {WORDS_PER_MINUTE} words a minute, {SECONDS_PER_FORMULA} seconds for a formula "
-    f"on a line of its own, {SECONDS_PER_LISTING} for a piece of code, {SECONDS_PER_CONTROL} for an explorer "
-    f"or a prediction, {SECONDS_PER_FIGURE} for any other figure."
+    f"on a line of its own, {SECONDS_PER_LISTING} for a piece of code, {SECONDS_PER_CONTROL} for an "
+    f"explorer, a prediction or a live race, {SECONDS_PER_FIGURE} for any other figure."
 )
 EXERCISES = "Exercises"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -241,12 +241,12 @@ def _count(node: nodes.Node, count: Tally, folds: bool) -> None:
 
 def _count_cell(cell: nodes.Element, count: Tally) -> None:
     count.listings += is_open(cell)
-    widgets = sum(child.get("mime_type") == WIDGET for child in cell.findall(nodes.container))
-    pictures = sum('role="img"' in raw.astext() for raw in cell.findall(nodes.raw)) + len(
-        list(cell.findall(nodes.image))
-    )
-    count.controls += widgets
-    count.figures += 0 if widgets else pictures
+    raw = [node.astext() for node in cell.findall(nodes.raw)]
+    controls = sum(child.get("mime_type") == WIDGET for child in cell.findall(nodes.container))
+    controls += sum(text.count("data-race=") for text in raw)
+    pictures = sum(text.count('role="img"') for text in raw) + len(list(cell.findall(nodes.image)))
+    count.controls += controls
+    count.figures += 0 if controls else pictures  # they have a picture for readers without scripts
 
 
 def is_open(cell: nodes.Element) -> bool:

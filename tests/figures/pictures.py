@@ -19,6 +19,7 @@ from sgdrace.figures import (
     densities,
     every_kth,
     evidence,
+    glimpse,
     heat_map,
     histogram,
     in_flight,
@@ -72,6 +73,10 @@ def field():
 def band(name, y):
     y = np.asarray(y)
     return Curve(name, np.arange(y.size), y, 0.8 * y, 1.2 * y)
+
+
+def glimpse_of(variants, P, **names):
+    return glimpse([race_of(v, P, 2) for v in variants], until=0.5, now=0.3, **names)
 
 
 def timeline_of(variants, P=8, K=4, updates=12, until=None):
@@ -259,6 +264,9 @@ def cases():
     yield partial(rounds, np.ones((4, 8)), 2.5)
     yield partial(timeline_of, VARIANTS, until=3.0)
     yield lambda: timeline(limited())
+    for P in (2, 8, 64):
+        yield partial(glimpse_of, VARIANTS[:1], P)
+        yield partial(glimpse_of, VARIANTS[1:3], P, names=["cancel", "go on"])
     yield lambda: timeline([race_of("K-batch-sync"), limited(), limited(64, 64, 1000)], until=1.0)
     for law in LAWS:
         yield partial(law_card, law)

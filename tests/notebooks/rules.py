@@ -9,7 +9,8 @@ from types import CodeType
 
 from book.notebooks import GLUE
 
-DRAWS = {"explore", "predict", "show", "check", "LiveRace"}  # for the reader to see; how it is made is folded
+# For the reader to see; how it is made is folded.
+DRAWS = {"explore", "predict", "show", "panels", "check", "LiveRace"}
 MOST_LINES = 25
 MOST_OPEN = 12  # cells of a chapter whose code is in view
 MOST_COLUMNS = 46  # what a phone shows without scrolling

@@ -323,7 +323,7 @@ def _document(*children):
     return document
 
 
-PREDICTION, PICTURE = '<div class="predict">', '<div role="img">'
+PREDICTION, PICTURE, RACE = '<div class="predict">', '<div role="img">', '<div data-race="{}"></div>'
 
 
 @pytest.mark.parametrize(
@@ -337,6 +337,8 @@ PREDICTION, PICTURE = '<div class="predict">', '<div role="img">'
         (_cell("predict()", (PREDICTION, True), hide_mode="input"), 60),
         (_cell("explore()", (PICTURE, True), hide_mode="input"), 60),
         (_cell("show()", (PICTURE, False), hide_mode="input"), 15),
+        (_cell("panels()", (3 * PICTURE, False), hide_mode="input"), 45),
+        (_cell("LiveRace()", (RACE + PICTURE, False), hide_mode="input"), 60),
         (_cell("check()", ("<table><tr><td>many words in a table</td></tr></table>", False)), 20),
         (nodes.figure("", nodes.image(uri="a.svg"), nodes.caption("", "Two words")), 15.6),
         (nodes.literal_block("", "many words of code"), 20),
@@ -429,3 +431,8 @@ def test_a_chapter_takes_no_longer_than_it_may(name):
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_chapter_says_how_long_it_takes(name):
     assert re.search(r'<div class="paths" data-short="\d+" data-everything="\d+"', html("book", name))
+
+
+def test_the_landing_page_is_read_in_seven_minutes_and_has_one_path():
+    taken = _taken(_report("book")["book/index"])
+    assert taken["short"] == taken["everything"] <= 7

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 import ipywidgets as widgets
@@ -56,11 +57,33 @@ def show(picture: Picture) -> Shown:
     >>> show(Picture(Figure(figsize=(2, 1)), "An empty sheet."))
     Figure. An empty sheet.
     """
-    html = to_svg(picture)
-    for figure in picture.figures:
-        close(figure)  # or the notebook shows what pyplot made a second time
+    return _still(f"Figure. {picture.text}", to_svg(picture), picture)
+
+
+def panels(*steps: tuple[str, str, Picture]) -> Shown:
+    """Small pictures that build up an idea, each with a title and a sentence: a row, or a strip to swipe.
+
+    >>> from matplotlib.figure import Figure
+    >>> panels(("A sheet.", "It is empty.", Picture(Figure(figsize=(2, 1)), "Nothing.")))
+    Panel 1. A sheet. It is empty. Nothing.
+    """
+    said, drawn = [], []
+    for n, (title, words, picture) in enumerate(steps, start=1):
+        said.append(f"Panel {n}. {title} {words} {picture.text}")
+        caption = f"<strong>{n}. {escape(title)}</strong> {escape(words)}"
+        drawn.append(f"<figure>{to_svg(picture)}<figcaption>{caption}</figcaption></figure>")
+    strip = f'<div role="group" aria-label="Step by step" tabindex="0">{"".join(drawn)}</div>'
+    html = f'<div class="panels">{strip}</div>'
+    return _still("\n".join(said), html, *(picture for _, _, picture in steps))
+
+
+def _still(text: str, html: str, *pictures: Picture) -> Shown:
+    """What does not move: its HTML and the pictures in it."""
+    for picture in pictures:
+        for figure in picture.figures:
+            close(figure)  # or the notebook shows what pyplot made a second time
     widget = None if prerendering() else widgets.VBox([style_sheet(), widgets.HTML(html)])
-    return Shown(f"Figure. {picture.text}", on_paper(html), widget)
+    return Shown(text, on_paper(html), widget)
 
 
 def glue(name: str, value: object) -> None:

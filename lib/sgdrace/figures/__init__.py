@@ -22,6 +22,7 @@ from sgdrace.figures.colors import (
     WORK,
 )
 from sgdrace.figures.counting import every_kth, staircases
+from sgdrace.figures.glimpses import glimpse
 from sgdrace.figures.histograms import histogram
 from sgdrace.figures.laws import (
     densities,
@@ -63,6 +64,7 @@ __all__ = [
     "densities",
     "every_kth",
     "evidence",
+    "glimpse",
     "heat_map",
     "histogram",
     "in_flight",

@@ -47,6 +47,33 @@ STYLE = """\
 @container (min-width: 640px) {
   .sgdrace > svg:not(:only-child) { font-size: 13px; max-width: min(50% - 6px, 440px); }
 }
+.panels { container-type: inline-size; }
+.panels > div {
+  display: grid;
+  grid-auto-flow: column;
+  grid-auto-columns: 84%;
+  gap: 10px;
+  overflow-x: auto;
+  scroll-snap-type: x mandatory;
+}
+.panels figure {
+  box-sizing: border-box;
+  margin: 0;
+  padding: 8px 10px;
+  border: 1px solid var(--pst-color-border, var(--jp-border-color2, currentColor));
+  border-radius: 8px;
+  scroll-snap-align: start;
+}
+.panels .sgdrace { margin: 0 0 6px; }
+.panels .sgdrace > svg { font-size: 13px; }
+.panels figure > figcaption {
+  margin: 0;
+  color: inherit;
+  font: 14px/1.35 var(--pst-font-family-base, inherit);
+  text-align: left;
+}
+@container (min-width: 620px) { .panels > div { grid-auto-columns: 1fr; } }
+@media print { .panels > div { grid-auto-columns: 1fr; overflow: visible; } }
 """
 
 _ANCHOR = {"left": "", "center": ' text-anchor="middle"', "right": ' text-anchor="end"'}

@@ -55,8 +55,8 @@ def timeline(
     "K-sync, P = 2, K = 2, until time 4 s: 2 updates; of the learners' time, 75 % was used fresh, 25 % was
      idle."
     """
-    many = _checked(races)
-    end = _common_end(many, until)
+    many = checked_races(races)
+    end = common_end(many, until)
     pitch = _pitch(many[0].P, 150.0) if len(many) == 1 else _pitch(max(jobs.P for jobs in many), 64.0)
     rows = sum(pitch * jobs.P + HEAD + 5 for jobs in many) - 5
     paper = Paper(rows + FOOT + 2 * LINE + 6)
@@ -70,10 +70,11 @@ def timeline(
         number_rows(paper, many[0].P, HEAD, pitch)
     Plot(paper, time, Scale(0, 1, rows, 0)).x_axis(rows_of_time(unit_of(unit)))
     _key(paper, many, end)
-    return Picture(paper.figure, " ".join(_describe(jobs, end, unit_of(unit)) for jobs in many))
+    return Picture(paper.figure, " ".join(describe(jobs, end, unit_of(unit)) for jobs in many))
 
 
-def _describe(jobs: Jobs, end: float, unit: str) -> str:
+def describe(jobs: Jobs, end: float, unit: str) -> str:
+    """What a timeline shows of a race, in words."""
     shares = jobs.shares(end)
     limit = "" if jobs.max_staleness is None else f", staleness at most {jobs.max_staleness}"
     parts = [f"{percent(shares[fate])} {words}" for fate, words in _WORDS.items() if shares[fate] >= 0.005]
@@ -274,13 +275,15 @@ def jobs_of(race: Race | Jobs) -> Jobs:
     return race.jobs() if isinstance(race, Race) else race
 
 
-def _checked(races: Race | Jobs | Sequence[Race | Jobs]) -> list[Jobs]:
+def checked_races(races: Race | Jobs | Sequence[Race | Jobs]) -> list[Jobs]:
+    """What is drawn of one race or of several."""
     many = [races] if isinstance(races, Race | Jobs) else races
     if not isinstance(many, Sequence) or not many or not all(isinstance(one, Race | Jobs) for one in many):
         raise TypeError(f"races must be a Race, its Jobs or a non-empty list of them; got {shown(races)}.")
     return [jobs_of(one) for one in many]
 
 
-def _common_end(races: Sequence[Jobs], until: float | None) -> float:
+def common_end(races: Sequence[Jobs], until: float | None) -> float:
+    """A time that all of these races reach."""
     shortest = min(races, key=lambda jobs: jobs.last)
     return shortest.until(until)
