@@ -117,7 +117,9 @@ def test_a_link_brings_back_the_race(race):
     page.get_by_text("heavy tail").click()
     page.evaluate(f"{RACE}.seek(7)")
     page.get_by_role("button", name="Copy link").click()
-    page.wait_for_timeout(500)  # the address follows the controls after a while, and must not forget the moment
+    page.wait_for_timeout(
+        500
+    )  # the address follows the controls after a while, and must not forget the moment
     link, setting = page.evaluate("location.hash"), page.evaluate(f"{RACE}.setting")
     assert (setting["P"], setting["K"], setting["law"]) == (64, 64, "lomax")
     again = race(link)
