@@ -171,6 +171,9 @@ const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const shown = (value) => (!Number.isFinite(value) ? "∞" : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1)
   : value >= 1 ? value.toFixed(2) : value === 0 ? "0" : value >= 0.01 ? value.toFixed(3) : value.toPrecision(2));
 
+const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
+const between = ([low, high], words) => (high - low <= 1e-9 * low ? words(low) : `${words(low)} to ${words(high)}`);
+
 // Who leads now, in a sentence.
 function lead(race, t) {
   const ahead = leaders(race, t), over = t >= race.until;
