@@ -1,4 +1,4 @@
-"""Films the race of the first page: a loop for those who share it, and a still picture of its decisive moment.
+"""Films the race of the first page: a loop for those who share it, and a still picture of a decisive moment.
 
 Run it with `make loop`; it writes book/_static/race.webp and race.png. Chromium draws each moment of the race
 that is asked for, so that no clock decides what is seen.
@@ -18,16 +18,16 @@ WINDOW, MARGIN, SHARP = {"width": 800, "height": 420}, 40, 1.5  # the still pict
 RATE, MOVES, RESTS, FADES = 10, 6.5, 2.5, 0.5  # frames a second; seconds
 DECISIVE = 12.0  # when the pairs change places
 RACE = "document.querySelector('[data-race]').race"
-BARE = """(title) => {
-  document.body.insertAdjacentHTML('afterbegin', `<h1>${title}</h1>`);
-  document.head.insertAdjacentHTML('beforeend', `<style>body { margin: 40px; font-family: system-ui, sans-serif }
-    h1 { margin: -10px 0 6px; font-size: 27px; line-height: 1.1; color: #1f2530; text-align: center }</style>`);
-  document.querySelector('[data-race]').shadowRoot.querySelector('.race').insertAdjacentHTML('afterbegin', `<style>
-    button, select, .stories, .lesson, .bets, .legend, .settings, .scroll { display: none !important }
-    .race { padding: 0 !important; border: 0; } .gate canvas { height: 70px !important }
-    .chart { min-height: 200px !important } .story { min-height: 4.2em; font-size: 14px } .stage { gap: 0 20px }
-  </style>`);
-  dispatchEvent(new Event('resize'));
+TITLE_STYLE = """body { margin: 40px; font-family: system-ui, sans-serif }
+h1 { margin: -10px 0 6px; font-size: 27px; line-height: 1.1; color: #1f2530; text-align: center }"""
+BARE_STYLE = """
+button, select, .stories, .lesson, .bets, .legend, .settings, .scroll { display: none !important }
+.race { padding: 0 !important; border: 0 } .gate canvas { height: 70px !important }
+.stage { gap: 0 20px } .story { font-size: 14px } .chart { min-height: 200px !important }"""
+BARE = """([title, above, inside]) => {
+  document.body.insertAdjacentHTML('afterbegin', `<style>${above}</style><h1>${title}</h1>`);
+  document.querySelector('[data-race]').shadowRoot.querySelector('.race')
+    .insertAdjacentHTML('afterbegin', `<style>${inside}</style>`);
 }"""
 
 
@@ -59,7 +59,7 @@ def main() -> None:
         sharp, plain = (browser.new_page(viewport=WINDOW, device_scale_factor=n) for n in (SHARP, 1))
         for page in (sharp, plain):
             page.goto(address)
-            page.evaluate(BARE, TITLE)
+            page.evaluate(BARE, [TITLE, TITLE_STYLE, BARE_STYLE])
         still, words = seen(sharp, DECISIVE), PngInfo()
         sharp.wait_for_timeout(500)  # what a listener is told comes when the race rests
         words.add_text("Description", sharp.locator("[data-is=status]").inner_text())
@@ -73,9 +73,8 @@ def main() -> None:
         append_images=frames[1:],
         duration=[round(time) for time in times],
         loop=0,
-        quality=50,
+        quality=45,
         method=6,
-        kmax=1000,
     )
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 from sgdrace import VARIANTS, theory
 from sgdrace.figures import VARIANT
 from sgdrace.live import LAWS, STORIES, module, script
-from tests.site.conftest import AXE, DESK, PHONE, SITES, THEMES, Reader
+from tests.site.conftest import AXE, DESK, PHONE, ROOT, SITES, THEMES, Reader
 
 PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>A race</title>
 <meta name="viewport" content="width=device-width"><style>
@@ -84,6 +84,38 @@ def says(page, part):
 
 def test_the_script_is_small():
     assert len(gzip.compress(script().encode(), 9)) <= LARGEST
+
+
+# ---- What people share ----------------------------------------------------------------------------------
+
+LOOP, STILL = ROOT / "book/_static/race.webp", ROOT / "book/_static/race.png"
+
+
+def test_the_loop_is_short_and_small_and_rests_on_its_last_word():
+    with Image.open(LOOP) as loop:
+        times = []
+        for n in range(loop.n_frames):
+            loop.seek(n)
+            loop.load()
+            times.append(loop.info["duration"])
+        assert loop.info["loop"] == 0  # for ever
+        loop.seek(0)
+        first = np.asarray(loop.convert("RGB"), float)
+        loop.seek(loop.n_frames - 1)
+        last = np.asarray(loop.convert("RGB"), float)
+    assert LOOP.stat().st_size < 1_000_000
+    assert 6_000 <= sum(times) <= 10_000
+    assert max(times) >= 2_000 and times.index(max(times)) > 0.8 * len(times)
+    assert abs(first - last).mean() < 4, "out of 255: it comes back to its start by and by"
+
+
+def test_what_is_shared_is_the_race_of_the_page(race):
+    page = race("#race?t=12")
+    page.wait_for_timeout(400)
+    with Image.open(STILL) as still:
+        assert still.info["Description"] == says(page, "status"), "`make loop` films the race as it is now"
+    page.evaluate(f"{RACE}.seek(50)")
+    assert says(page, "story") in " ".join((ROOT / "README.md").read_text().split())
 
 
 # ---- What can be chosen ---------------------------------------------------------------------------------
