@@ -11,7 +11,8 @@
 # make bench-live  what a frame of the live race costs a browser
 # make assignments SEED=…                  the assignments of a course: handout and key in _build/courses/SEED
 # make grade SEED=… SUBMISSIONS=folder     grade what students handed in; with MARKS=marking.csv, marks given by hand
-# make cover      the picture on the cover
+# make cover      the picture of what the package simulates
+# make loop       a film of the live race, and a still picture of it, for those who share the book
 # Each makes the environment (.venv, node_modules) first, and again only when the pins change.
 
 PYTHON ?= python3
@@ -28,7 +29,7 @@ endif
 # Every kernel and every worker of a test run would else compile the package and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install book demo serve lab notebooks seeds slides test covered pages unit bench bench-gpu bench-live assignments grade cover clean
+.PHONY: install book demo serve lab notebooks seeds slides test covered pages unit bench bench-gpu bench-live assignments grade cover loop clean
 
 install: .venv/installed node_modules/installed
 
@@ -121,6 +122,9 @@ clean:
 
 cover: .venv/installed
 	$(BIN)/python book/cover.py
+
+loop: .venv/installed-test
+	$(BIN)/python -m book.loop
 
 assignments: .venv/installed-courses
 	@test -n "$(SEED)" || { echo "Say which course: make assignments SEED=2026" >&2; exit 1; }

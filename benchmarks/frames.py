@@ -7,9 +7,11 @@ main thread spends on each, in all and in scripts. Without a GPU, drawing the pi
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from sgdrace.live import script
 
@@ -51,27 +53,34 @@ def measured(browser, address, window, throttle):
     return 1000 * frames / (end - start), *spent
 
 
-def main():
+@contextmanager
+def race_in_chromium() -> Iterator[tuple[Browser, str]]:
+    """A browser, and the address of a page that has nothing but a race."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
-        sys.exit("There is no Chromium on this machine, so that no frame was measured.")
+        sys.exit("There is no Chromium on this machine, which this needs.")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tools:
         (Path(folder) / "race.js").write_text(script(), encoding="utf-8")
         page = Path(folder) / "index.html"
         page.write_text(PAGE, encoding="utf-8")
         browser = tools.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser, page.as_uri()
+        browser.close()
+
+
+def main():
+    with race_in_chromium() as (browser, address):
         print(
             f"{'race':15}{'window':8}{'throttled':>10}{'frames/s':>10}{'ms a frame':>12}{'of it script':>14}"
         )
         for name, link in SETTINGS.items():
             for window in WINDOWS:
                 for throttle in THROTTLES:
-                    rate, task, scripts = measured(browser, page.as_uri() + link, window, throttle)
+                    rate, task, scripts = measured(browser, address + link, window, throttle)
                     print(
                         f"{name:15}{window:8}{throttle:>9}×{rate:>10.0f}{task:>12.1f}{scripts:>14.2f}",
                         flush=True,
                     )
-        browser.close()
 
 
 if __name__ == "__main__":

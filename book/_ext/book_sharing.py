@@ -1,8 +1,9 @@
 """How a page introduces itself: the card under a link that somebody shares, and the book's title on a phone.
 
-A card has the page's title, its question and a picture that is drawn while building. Those who show cards
-want full addresses. The environment variable BOOK_ADDRESS says where the site will be, such as
-https://someone.github.io/sgdrace/; without it the addresses are relative.
+A card has the page's title, its question and a picture that is drawn while building; that of the first page
+is the race, as `make loop` took it. Those who show cards want full addresses. The environment variable
+BOOK_ADDRESS says where the site will be, such as https://someone.github.io/sgdrace/; without it the addresses
+are relative.
 """
 
 import os
@@ -17,6 +18,7 @@ from docutils import nodes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
@@ -32,6 +34,7 @@ WIDTH, HEIGHT, MARGIN = 1200, 630, 64  # pixels
 POINT = 0.72  # points to a pixel, 100 pixels to an inch
 PAPER, DARK, GRAY = "#ffffff", "#111111", "#5a5a5a"
 LEARNERS, K, END = 8, 4, 4.0  # of the races in the picture
+RACE = "_static/race.png"  # which brings its own words
 ALT = "{title}. Below, what eight learners do under " + ", ".join(VARIANTS[:-1]) + f" and {VARIANTS[-1]}."
 
 
@@ -74,11 +77,11 @@ def tags(app: Sphinx, page: str, words: str, from_page: str) -> str:
         "og:site_name": book,
         "og:type": "website" if is_root else "article",
         "og:description": words,
-        "og:image": f"{up}{picture_of(page)}",
+        "og:image": f"{up}{RACE if is_root else picture_of(page)}",
         "og:image:type": "image/png",
         "og:image:width": str(WIDTH),
         "og:image:height": str(HEIGHT),
-        "og:image:alt": ALT.format(title=title),
+        "og:image:alt": f"{title}. {words_of_race()}" if is_root else ALT.format(title=title),
     }
     if base:
         say["og:url"] = base + app.builder.get_target_uri(page)
@@ -90,8 +93,15 @@ def tags(app: Sphinx, page: str, words: str, from_page: str) -> str:
 
 
 def picture_of(page: str) -> str:
-    """Where the picture of a page is on the site."""
+    """Where the picture of a page is on the site, unless it is the first one."""
     return f"{FOLDER}/{page.replace('/', '-')}.png"
+
+
+@cache
+def words_of_race() -> str:
+    """What the picture of the race shows."""
+    with Image.open(Path(__file__).parents[1] / RACE) as picture:
+        return str(picture.info["Description"])
 
 
 def introduce(
@@ -101,13 +111,13 @@ def introduce(
     if doctree is None or app.builder.name != "html":
         return
     words, book, root = description(doctree), name_of_book(app), app.config.root_doc
-    title = "" if page == root else app.env.titles[page].astext()
     home = app.builder.get_relative_uri(page, root) or "#"
     context["metatags"] = context.get("metatags", "") + "\n" + tags(app, page, words, page)
     context["body"] = f'<p class="book-title"><a href="{home}">{escape(book)}</a></p>\n{context["body"]}'
-    draw(Path(app.outdir) / picture_of(page), book, title, words)
     if page == root:
         front(app, words)
+    else:
+        draw(Path(app.outdir) / picture_of(page), book, app.env.titles[page].astext(), words)
 
 
 def name_of_book(app: Sphinx) -> str:
@@ -133,9 +143,8 @@ def draw(file: Path, book: str, title: str, words: str) -> None:
     figure = canvas.figure
     figure.figimage(foot())
     y = float(MARGIN)
-    if title:
-        y = write(figure, book, y, [24], 1, color=GRAY) + 14
-    y = write(figure, title or book, y, [62, 54, 46], 2, weight="bold", color=DARK) + 16
+    y = write(figure, book, y, [24], 1, color=GRAY) + 14
+    y = write(figure, title, y, [62, 54, 46], 2, weight="bold", color=DARK) + 16
     write(figure, words, y, [34, 30, 26, 22], 4, color=DARK)
     file.parent.mkdir(parents=True, exist_ok=True)
     canvas.print_png(file, metadata={"Software": None})

@@ -3,8 +3,8 @@
 const { isDeepStrictEqual } = require("node:util");
 
 const { source, mutants, cases } = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
-const NAMES = ["run", "VirtualClock", "uniform", "Luck", "LAWS", "runtimeBounds", "meanStaleness", "Quadratic", "raced",
-  "cameBy", "sharesOfWork"];
+const NAMES = ["run", "VirtualClock", "uniform", "Luck", "LAWS", "runtimeBounds", "meanStaleness", "usedShareBounds",
+  "Quadratic", "racing", "finished", "cameBy", "sharesOfWork"];
 const engineOf = (text) => new Function(`"use strict";\n${text}\nreturn { ${NAMES.join(", ")} };`)();
 
 // Times that were written down, null for one that never ends. Who asks for more has left the track.
@@ -42,13 +42,15 @@ const ANSWERS = {
     const { ageing, fromExponential } = LAWS[name](given);
     return { ageing, times: at.map(fromExponential) };
   },
-  theory: ({ LAWS, runtimeBounds, meanStaleness }, { name, given, variant, P, K }) =>
-    [...runtimeBounds(variant, P, K, LAWS[name](given)), meanStaleness(variant, P, K)],
+  theory: ({ LAWS, runtimeBounds, meanStaleness, usedShareBounds }, { name, given, variant, P, K }) => {
+    const law = LAWS[name](given);
+    return [...runtimeBounds(variant, P, K, law), meanStaleness(variant, P, K), ...usedShareBounds(variant, P, K, law)];
+  },
   fresh: ({ Quadratic }, { problem, K, eta, updates }) => updates.map((j) => new Quadratic(problem).freshLoss(j, K, eta)),
   // Whole races, as a page runs them.
-  pages: ({ LAWS, Luck, Quadratic, raced, cameBy, sharesOfWork }, { variant, law, given, problem, seed, moments, ...setting }) => {
+  pages: ({ LAWS, Luck, Quadratic, racing, finished, cameBy, sharesOfWork }, { variant, law, given, problem, seed, moments, ...setting }) => {
     const quadratic = new Quadratic(problem), luck = new Luck(seed, quadratic.dimension);
-    const race = raced(variant, { ...setting, law: LAWS[law](given), problem: quadratic, luck });
+    const race = finished(racing(variant, { ...setting, law: LAWS[law](given), problem: quadratic, luck }));
     return {
       time: race.time, loss: race.loss, stale: race.stale,
       versions: moments.map((t) => cameBy(race.time, t) - 1),

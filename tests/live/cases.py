@@ -110,7 +110,7 @@ def laws():
 
 
 def bounds():
-    """(question, (low, high, mean staleness)) for every law."""
+    """(question, (runtime from, to, mean staleness, used share from, to)) for every law."""
     for question, law in laws():
         for P, K in (
             (1, 1),
@@ -127,10 +127,11 @@ def bounds():
         ):
             for variant in VARIANTS:
                 if K <= P or "batch" in variant:
-                    low, high = theory.runtime_bounds(variant, P, K, law)
+                    runtime = theory.runtime_bounds(variant, P, K, law)
                     staleness = theory.mean_staleness(variant, P, K)
+                    used = theory.used_share_bounds(variant, P, K, law)
                     asked = {"name": question["name"], "given": question["given"], "P": P, "K": K}
-                    yield asked | {"variant": variant}, (low, high, staleness)
+                    yield asked | {"variant": variant}, (*runtime, staleness, *used)
 
 
 def fresh():

@@ -80,7 +80,19 @@ MUTANTS = {
     "constant times are as any other": Change(
         "if (constant) return exactly(1 /", "if (false) return (1 /", "theory"
     ),
-    "measured times never age": Change("ageing: ageingOf(sorted)", 'ageing: "neither"', "laws"),
+    "measured times never age": Change("(ageing ??= ageingOf(sorted))", '"neither"', "laws"),
+    "K-sync uses one mini-batch too few": Change(
+        "k = 1; k <= K; k++) shortest", "k = 2; k <= K; k++) shortest", "theory"
+    ),
+    "what K-async uses is as long as E[T]": Change(
+        "return [K / (P * slow)", "return [1 / (P * slow)", "theory"
+    ),
+    "all that K-batch-sync does is of use": Change(
+        "return [1 / P, Math.min(1, K / P)]", "return [1 / P, 1]", "theory"
+    ),
+    "who raced is done with the first update": Change(
+        "if (time > until) return race", "return race", "pages"
+    ),
     "the floor forgets the curvature": Change("/ K / (1 - shrink)", "/ K / (2 * eta)", "fresh"),
 }
 

@@ -183,7 +183,7 @@ function drawBasket(g, runner, t, version, flash, { gate, width, top }, look) {
   const { K } = runner, held = (runner.pushes[version + 1] ?? []).filter((push) => push.time <= t), y = top - 12;
   const color = (push) => WORK[push.version === version ? FRESH : STALE].color;
   if (K > (width > 480 ? 8 : 3)) { // a bar where there is no room for dots
-    const w = Math.min(84, 0.16 * width), left = gate - w / 2;
+    const w = Math.min(84, 0.12 * width), left = gate - w / 2;
     g.globalAlpha = 1;
     held.forEach((push, k) => { g.fillStyle = color(push); g.fillRect(left + (w * k) / K, y - 4, w / K + 0.4, 8); });
     g.globalAlpha = 0.55;
@@ -227,17 +227,19 @@ function drawAxis(g, t, { width, gate, scale }, look) {
 function drawLoss(g, race, t, { width, height }, look) {
   const [low, high] = lossRange(race), left = 34, top = 26, bottom = height - 25;
   g.font = `700 12.5px ${look.font}`; // as wide as a name can be
-  const right = width - Math.max(...NAMES.map((name) => g.measureText(name).width)) - 64;
+  const names = Math.max(...NAMES.map((name) => g.measureText(name).width)) + 64, named = width - names > 100;
+  const right = width - (named ? names : 34); // very narrow: the gates have the names
   const range = clamp(1.1 * t, 0.16 * race.until, race.until);
   const x = (time) => left + ((right - left) * time) / range;
   const y = (loss) => top + ((bottom - top) * Math.log(high / clamp(loss, low, high))) / Math.log(high / low);
-  drawScales(g, race, t, { left, right, top, bottom, low, high, range, x, y }, look);
+  drawScales(g, race, t, { left, right, top, bottom, low, high, range, width, x, y }, look);
   g.lineJoin = "round";
   g.lineWidth = 2.2;
   const ends = race.runners.map((runner) => drawCurve(g, runner, t, x, y));
   ends.sort((a, b) => b.loss - a.loss);
   const labels = spread(ends.map((end) => end.y), 18, top, bottom);
-  ends.forEach((end, n) => drawEnd(g, end, x(t), right, labels[n], width, end.loss === ends[3].loss, look));
+  ends.forEach((end, n) => drawEnd(g, end, x(t), look));
+  if (named) ends.forEach((end, n) => drawName(g, end, x(t), right, labels[n], width, end.loss === ends[3].loss, look));
 }
 
 // From below what the fastest could reach with fresh gradients to above the start.
@@ -246,7 +248,7 @@ function lossRange({ runners, until, P, K, eta, floor }) {
   return [Math.min(0.55 * Math.min(reached, floor || reached), top / 10), top];
 }
 
-function drawScales(g, race, t, { left, right, top, bottom, low, high, range, x, y }, look) {
+function drawScales(g, race, t, { left, right, top, bottom, low, high, range, width, x, y }, look) {
   const { floor } = race, floorSeen = floor > low && floor < high;
   g.font = `12px ${look.font}`;
   g.textBaseline = "middle";
@@ -268,13 +270,13 @@ function drawScales(g, race, t, { left, right, top, bottom, low, high, range, x,
   }
   g.textBaseline = "top";
   g.textAlign = "center";
-  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20].find((size) => range / size <= 6.5) ?? 50;
+  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20].find((size) => range / size <= Math.min(6.5, (right - left) / 25)) ?? 50;
   for (let n = 0; n * step <= range * 1.0001; n++) {
     g.fillText(`${+(n * step).toFixed(1)}`, x(n * step), bottom + 7);
     g.fillRect(x(n * step) - 0.5, bottom, 1, 4);
   }
-  g.textAlign = "left";
-  g.fillText("time", right + 15, bottom + 7);
+  g.textAlign = "right";
+  g.fillText("time", Math.min(width, right + 45), bottom + 7);
   g.globalAlpha = 0.5;
   g.fillRect(left, bottom, right - left, 1);
   g.globalAlpha = 0.3;
@@ -282,6 +284,7 @@ function drawScales(g, race, t, { left, right, top, bottom, low, high, range, x,
   g.fillRect(x(t) - 0.5, top - 6, 1, bottom - top + 6);
   g.globalAlpha = 1;
   g.font = `600 13px ${look.font}`;
+  g.textAlign = "left";
   g.textBaseline = "middle";
   g.fillText("loss", 0, 10);
 }
@@ -306,8 +309,16 @@ function drawCurve(g, runner, t, x, y) {
   return { name: runner.variant, color, loss, y: y(loss) };
 }
 
-// A dot where the curve is, its name beside the chart, and a line between them that nobody takes for data.
-function drawEnd(g, { name, color, loss, y }, x, right, at, width, first, look) {
+// A dot where the curve is.
+function drawEnd(g, { color, y }, x, look) {
+  g.fillStyle = color;
+  g.strokeStyle = look.paper;
+  g.lineWidth = 1.5;
+  g.beginPath(); g.arc(x, y, 4.6, 0, 7); g.fill(); g.stroke();
+}
+
+// Its name beside the chart, and a line between them that nobody takes for data.
+function drawName(g, { name, color, loss, y }, x, right, at, width, first, look) {
   const { dash, width: thin, alpha } = FACTS.leader;
   g.strokeStyle = look.ink;
   g.globalAlpha = alpha;
@@ -317,9 +328,6 @@ function drawEnd(g, { name, color, loss, y }, x, right, at, width, first, look) 
   g.setLineDash([]);
   g.globalAlpha = 1;
   g.fillStyle = color;
-  g.strokeStyle = look.paper;
-  g.lineWidth = 1.5;
-  g.beginPath(); g.arc(x, y, 4.6, 0, 7); g.fill(); g.stroke();
   g.fillRect(right + 15, at - 5, 3, 10);
   g.fillStyle = look.ink;
   g.textBaseline = "middle";

@@ -22,9 +22,10 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
   const parts = new Map([...root.querySelectorAll("[data-is]")].map((element) => [element.dataset.is, element]));
   const $ = (name) => parts.get(name);
   const put = (name, words) => { if ($(name).textContent !== words) $(name).textContent = words; };
-  const still = matchMedia("(prefers-reduced-motion: reduce)"), dark = matchMedia("(prefers-color-scheme: dark)");
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const dressed = ["(prefers-color-scheme: dark)", "(forced-colors: active)"].map((one) => matchMedia(one));
 
-  let { setting } = settingOf(wish), luck = luckOf(setting.seed), race = fourRaces(setting, luck);
+  let { setting } = settingOf(wish), luck = luckOf(setting.seed), race = fourRaces(setting, luck), theory = theoryOf(setting);
   let t = clamp(at, 0, race.until), playing = false, visible = true, speed = 1, bets = {}, many = null;
   let handle = 0, last = 0, told = 0, frames = 0, look = {}, sizes = null;
   const pixels = { level: 0, frame: 16, good: 0, patience: 120 }; // a slow machine draws motion with fewer of them
@@ -81,9 +82,10 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     setting = found.setting;
     if (setting.seed !== before.seed) luck = luckOf(setting.seed);
     race = fourRaces(setting, luck);
+    theory = theoryOf(setting);
     many = null;
     t = Math.min(t, race.until);
-    controls(); draw(); tell(); announceSoon(); complain(from === "reader" ? [] : found.said);
+    controls(from); draw(); tell(); announceSoon(); complain(from === "reader" ? [] : found.said);
     if (linked) remember();
     onchange(setting, from);
   }
@@ -92,8 +94,8 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
   // ---- Pictures -----------------------------------------------------------------------------------------------------
   const gates = [...root.querySelectorAll(".gate canvas")];
   function readLook() {
-    const style = getComputedStyle(host), get = (name) => style.getPropertyValue(name).trim();
-    look = { ...look, ink: get("--ink"), paper: get("--paper"), muted: get("--muted"), font: style.fontFamily };
+    const whole = getComputedStyle($("race")); // as computed: a reader may have forced other colors on the page
+    look = { ...look, ink: whole.color, paper: whole.backgroundColor, muted: getComputedStyle($("lesson")).color, font: whole.fontFamily };
     const probe = document.createElement("canvas").getContext("2d");
     probe.fillStyle = look.paper;
     probe.fillRect(0, 0, 1, 1);
@@ -151,16 +153,17 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     put("story", t === 0 ? "Place your bets, then press Play." : over ? verdict(race, bets) : lead(race, t));
     const losses = race.runners.map((runner) => lossAt(runner, t));
     race.runners.forEach((runner, n) => {
-      const j = versionAt(runner, t), { pace: [low, high], staleness } = race.theory[n];
+      const j = versionAt(runner, t), expected = theory[n];
       put(`count-${n}`, plural(j, "update"));
       put(`place-${n}`, t ? ["1st", "2nd", "3rd", "4th"][losses.filter((loss) => loss < losses[n]).length] : "");
       put(`pace-${n}`, j ? shown(runner.time[j] / j) : "–");
-      put(`pace-theory-${n}`, high - low <= 1e-9 * low ? shown(low) : `${shown(low)} to ${shown(high)}`);
+      put(`pace-theory-${n}`, between(expected.pace, shown));
       put(`stale-${n}`, j ? shown(runner.stale[j] / (j * race.K)) : "–");
-      put(`stale-theory-${n}`, shown(staleness));
+      put(`stale-theory-${n}`, shown(expected.staleness));
       const shares = t ? sharesOfWork(runner, t) : {};
       for (const fate of FATES) $(`${fate}-${n}`).style.flexGrow = (shares[fate] ?? 0).toFixed(3);
-      put(`used-${n}`, t ? `${Math.round(100 * (shares[FRESH] + shares[STALE]))} % used` : "–");
+      put(`used-${n}`, t ? percent(shares[FRESH] + shares[STALE]) : "–");
+      put(`used-theory-${n}`, between(expected.used, percent));
       put(`wins-${n}`, many ? `${Math.round(many.early[n])} and ${Math.round(many.late[n])}` : "–");
     });
   }
@@ -178,21 +181,24 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     });
   }
 
-  // One race is an anecdote: many more, a few milliseconds at a time.
+  // One race is an anecdote: many more, a few milliseconds at a time, so that the page can do something else between.
+  let counting = false;
   function raceManyTimes() {
-    const asked = setting, total = { early: [0, 0, 0, 0], late: [0, 0, 0, 0] };
-    let n = 0;
+    const asked = setting, work = racingMany(asked);
+    if (counting) return;
+    counting = true;
+    const rest = () => { counting = false; put("many-words", `Race ${MANY} times`); };
     const more = () => {
-      if (asked !== setting) return put("many-words", `Race ${MANY} times`);
+      if (asked !== setting) return rest();
       const stop = performance.now() + 8;
-      do {
-        const one = wins([fourRaces(asked, luckOf(mixed(asked.seed + 1) ^ n++))]);
-        for (const when of ["early", "late"]) one[when].forEach((share, i) => { total[when][i] += share; });
-      } while (n < MANY && performance.now() < stop);
-      put("many-words", `${n} of ${MANY}`);
-      if (n < MANY) return setTimeout(more, 0);
-      many = total;
-      put("many-words", `Race ${MANY} times`);
+      let step;
+      do step = work.next(); while (!step.done && performance.now() < stop);
+      if (!step.done) {
+        put("many-words", `${step.value} of ${MANY}`);
+        return setTimeout(more, 0);
+      }
+      many = step.value;
+      rest();
       put("sure", sure(many, race));
       tell();
     };
@@ -211,7 +217,7 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     slider.setAttribute("aria-valuetext", words);
     put(`${name}-value`, words);
   }
-  function controls() {
+  function controls(from) {
     const { parameter } = LAW[setting.law], nearest = (rate) => RATES.reduce((best, one, n) => (Math.abs(one - rate) < Math.abs(RATES[best] - rate) ? n : best), 0);
     $("K").max = setting.P;
     slide("P", setting.P, `${setting.P}`);
@@ -225,7 +231,7 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     }
     root.querySelector(`input[value="${setting.law}"]`).checked = true;
     $("pasted").hidden = setting.law !== "pasted";
-    if (root.activeElement !== $("times")) $("times").value = setting.times || FACTS.sample.join("\n");
+    if (root.activeElement !== $("times") || from === "notebook") $("times").value = setting.times || FACTS.sample.join("\n");
     pastedNote();
     race.runners.forEach((runner, n) => put(`rule-${n}`, RULE[runner.variant](setting.K, setting.P)));
     put("early-name", `Who leads at ${race.early}?`);
@@ -284,8 +290,8 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
   resized.observe($("stage"));
   const themed = new MutationObserver(refresh);
   for (const element of [document.documentElement, document.body]) themed.observe(element, { attributes: true, attributeFilter: THEMES });
-  dark.addEventListener("change", refresh);
-  const watched = new IntersectionObserver(([{ isIntersecting }]) => { visible = isIntersecting; last = 0; if (visible && playing) request(); });
+  for (const query of dressed) query.addEventListener("change", refresh);
+  const watched = new IntersectionObserver((seen) => { visible = seen.at(-1).isIntersecting; last = 0; if (visible && playing) request(); });
   watched.observe($("stage"));
   const followLink = () => {
     const found = linked && fromLink(location.hash);
@@ -304,7 +310,7 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
       destroy() {
         if (playing) pause();
         for (const observer of [resized, themed, watched]) observer.disconnect();
-        dark.removeEventListener("change", refresh);
+        for (const query of dressed) query.removeEventListener("change", refresh);
         removeEventListener("hashchange", followLink);
         root.replaceChildren();
       },
@@ -320,13 +326,13 @@ function html(id, linked) {
     `<label ${style}><input type="radio" name="${id}-${when}" value="${n}"><span>${name}</span></label>`)}</div></fieldset>`;
   const gate = (name, n, style) => `<div class="gate" ${style}><div class="head"><i></i><b>${name}</b><span class="rule" data-is="rule-${n}"></span>
     <span class="count" data-is="count-${n}"></span><span class="place" data-is="place-${n}"></span></div><canvas role="img"></canvas></div>`;
-  const measured = (name, n) => `<td><b data-is="${name}-${n}"></b> <span class="theory"><span data-is="${name}-theory-${n}"></span></span></td>`;
+  const measured = (name, n, before = "") => `<td>${before}<b data-is="${name}-${n}"></b> <span class="theory" data-is="${name}-theory-${n}"></span></td>`;
   const row = (name, n, style, dashed) => `<tr ${style}><th scope="row"><i class="${dashed}"></i>${name}</th>${measured("pace", n)}${measured("stale", n)}
-    <td><span class="shares" role="img" data-is="shares-${n}">${FATES.map((fate) => `<i data-is="${fate}-${n}" data-fate="${fate}"></i>`).join("")}</span><span data-is="used-${n}"></span></td>
+    ${measured("used", n, `<span class="shares" role="img" data-is="shares-${n}">${FATES.map((fate) => `<i data-is="${fate}-${n}" data-fate="${fate}"></i>`).join("")}</span>`)}
     <td data-is="wins-${n}"></td></tr>`;
   const law = ({ name, label }) => `<label><input type="radio" name="${id}-law" value="${name}"><canvas data-law="${name}" aria-hidden="true"></canvas><span>${label}</span></label>`;
   const speeds = SPEEDS.map((speed) => `<option value="${speed}"${speed === 1 ? " selected" : ""}>${{ 0.25: "¼", 0.5: "½" }[speed] ?? speed}×</option>`).join("");
-  return `<div class="race" role="group" aria-label="Race of four protocols">
+  return `<div class="race" data-is="race" role="group" aria-label="Race of four protocols">
   <div class="stories" role="group" aria-label="Stories">${FACTS.stories.map(({ name }, n) => `<button type="button" data-is="story-${n}">${name}</button>`).join("")}</div>
   <p class="lesson" data-is="lesson"></p>
   <p class="said" data-is="said" role="alert" hidden></p>
@@ -355,8 +361,8 @@ function html(id, linked) {
     <p class="sure" data-is="sure" role="status"></p>
   </div>
   <div class="scroll" tabindex="0" role="group" aria-label="Measured and theory"><table>
-    <thead><tr><td></td><th scope="col">time per update<span class="theory">theory</span></th><th scope="col">staleness<span class="theory">theory</span></th>
-      <th scope="col">learners’ time</th><th scope="col" data-is="wins-name"></th></tr></thead>
+    <thead><tr><td></td>${["time per update", "staleness", "work used"].map((name) => `<th scope="col"><b>${name}</b> <span class="theory">theory</span></th>`).join("")}
+      <th scope="col" data-is="wins-name"></th></tr></thead>
     <tbody>${each(row)}</tbody></table></div>
   <p class="unseen" role="status" data-is="status"></p>
 </div>`;
@@ -379,7 +385,12 @@ const TRAITS = { P: "P", K: "K", law: "law", parameter: "parameter", eta: "learn
 function render({ model, el }) {
   let telling = false;
   const wish = () => told({ ...Object.fromEntries(Object.entries(TRAITS).map(([name, trait]) => [name, model.get(trait) ?? undefined])), times: model.get("times") });
-  const follow = () => { if (!telling) race.set(wish(), "notebook"); };
+  // The kernel has one column of what the reader pasted: only other times than these take the table's place.
+  const known = (times) => `${times}` === `${race.setting.times ? timesOf(race.setting) : []}`;
+  const follow = () => {
+    const { times, ...rest } = wish();
+    if (!telling) race.set(known(model.get("times")) ? rest : { ...rest, times, column: "" }, "notebook");
+  };
   const onchange = (setting, from) => {
     if (from === "notebook") return;
     telling = true;

@@ -136,7 +136,7 @@ const LAWS = {
   exponential: () => ({ ageing: "both", fromExponential: (e) => e, orderMean: harmonic }),
   lognormal: (sigma) => {
     const fromExponential = (e) => Math.exp(sigma * normalFromExponential(e) - sigma ** 2 / 2);
-    return { ageing: "neither", fromExponential, orderMean: (K, P) => smoothOrderMean(fromExponential, K, P) };
+    return { ageing: "neither", fromExponential, orderMean: smoothOrderMean(fromExponential) };
   },
   pareto: (shape) => ({
     ageing: "neither",
@@ -153,8 +153,9 @@ const LAWS = {
     const n = times.length, mean = times.reduce((sum, time) => sum + time, 0) / n;
     const sorted = times.map((time) => time / mean).sort((a, b) => a - b);
     const share = (e) => Math.ceil(-Math.expm1(-e) * n * (1 - 1e-15)) - 1; // the guard against rounding as in Python
+    let ageing;
     return {
-      ageing: ageingOf(sorted),
+      get ageing() { return (ageing ??= ageingOf(sorted)); }, // takes long, and no race needs it
       constant: sorted[0] === sorted[n - 1],
       fromExponential: (e) => sorted[clamp(share(e), 0, n - 1)],
       orderMean: (K, P) => {
@@ -200,17 +201,21 @@ function atLeast(K, P, q) {
 
 // E[X_{K:P}] by the trapezoidal rule in z, the logit of the share of learners that are done. There the density of the
 // K-th smallest is smooth and falls exponentially on both sides.
-function smoothOrderMean(fromExponential, K, P) {
-  const logDensity = (z) => -K * Math.log1p(Math.exp(-z)) - (P - K + 1) * Math.log1p(Math.exp(z));
-  const peak = logDensity(Math.log(K / (P - K + 1)));
-  let sum = 0, mass = 0;
-  for (let z = -80; z <= 80; z += 1 / 32) {
-    const log = logDensity(z) - peak;
-    if (log < -80) continue; // of no weight, even where X is huge
-    mass += Math.exp(log);
-    sum += Math.exp(log) * fromExponential(Math.log1p(Math.exp(z)));
-  }
-  return sum / mass;
+function smoothOrderMean(fromExponential) {
+  const fine = 32, times = {}; // steps of z to a unit; X at each of them, which many K and P ask for
+  const timeAt = (n) => (times[n] ??= fromExponential(Math.log1p(Math.exp(n / fine))));
+  return (K, P) => {
+    const logDensity = (z) => -K * Math.log1p(Math.exp(-z)) - (P - K + 1) * Math.log1p(Math.exp(z));
+    const peak = Math.log(K / (P - K + 1)), middle = Math.round(peak * fine), highest = logDensity(peak);
+    let sum = 0, mass = 0;
+    for (const [first, way] of [[middle, -1], [middle + 1, 1]]) {
+      for (let n = first, log; (log = logDensity(n / fine) - highest) > -80; n += way) { // of weight, even where X is huge
+        mass += Math.exp(log);
+        sum += Math.exp(log) * timeAt(n);
+      }
+    }
+    return sum / mass;
+  };
 }
 
 // A bounded law is NLTU if Pr(X > u + t) <= Pr(X > u) Pr(X > t) for all u and t, which sums of two times decide.
@@ -282,6 +287,20 @@ function meanStaleness(variant, P, K) {
   return { "K-async": (P - K) / K, "K-batch-async": (P - 1) / K }[variant] ?? 0;
 }
 
+// Bounds of the long-run share of the learners' time that goes into gradients that are used; equal where it is known.
+function usedShareBounds(variant, P, K, law) {
+  const exactly = (value) => [value, value];
+  if (variant === "K-sync") { // the K shortest of P
+    let shortest = 0;
+    for (let k = 1; k <= K; k++) shortest += law.orderMean(k, P);
+    return exactly(shortest / (P * law.orderMean(K, P)));
+  }
+  if (variant === "K-batch-sync" && law.ageing === "both") return exactly(1 - ((P - 1) / K) * (1 - (1 - 1 / P) ** K));
+  if (variant === "K-batch-sync" && !law.constant) return [1 / P, Math.min(1, K / P)];
+  const [fast, slow] = runtimeBounds(variant, P, K, law); // of K mini-batches that are used
+  return [K / (P * slow), K / (P * fast)];
+}
+
 // ---- What is learned ------------------------------------------------------------------------------------------------
 
 // F(w) = ½ Σ λ_i w_i² with Gaussian noise of total variance sigma2 in each gradient.
@@ -320,7 +339,8 @@ class Quadratic {
 
 // A variant from time 0 to its first update after `until`. Entry j of `time`, `loss`, `stale` and `pushes` belongs to
 // version j of the model: when it came, its loss, the staleness of all gradients up to it added up, and what made it.
-function raced(variant, { P, K, law, eta, until, luck, problem }) {
+// Who has something else to do meanwhile can take it update by update.
+function* racing(variant, { P, K, law, eta, until, luck, problem }) {
   const clock = new VirtualClock(P, luck.reader(law), (w) => w);
   const race = { variant, P, K, jobs: clock.jobs, time: [0], loss: [problem.loss(problem.start)], stale: [0], pushes: [[]] };
   const step = (w, pushes) => problem.step(w, pushes, eta, luck.noise(race.time.length - 1));
@@ -331,6 +351,15 @@ function raced(variant, { P, K, law, eta, until, luck, problem }) {
     race.loss.push(problem.loss(w));
     race.pushes.push(pushes);
     if (time > until) return race;
+    yield;
+  }
+}
+
+// What a generator returns, without a break.
+function finished(work) {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
   }
 }
 

@@ -93,14 +93,28 @@ function timesOf({ times, column }) {
 
 // ---- The race -------------------------------------------------------------------------------------------------------
 
-// All that a setting determines: four races with the same luck, how long they last, and what theory says of them.
-function fourRaces(setting, luck = luckOf(setting.seed)) {
-  const { P, K, eta } = setting, law = LAWS[setting.law](setting.law === "pasted" ? timesOf(setting) : setting.parameter);
+// All that a setting determines: four races with the same luck, and how long they last.
+function fourRaces(setting, luck = luckOf(setting.seed)) { return finished(racingFour(setting, luck)); }
+
+function* racingFour(setting, luck, law = lawOf(setting)) {
+  const { P, K, eta } = setting;
   const pace = Math.min(K / P, law.orderMean(K, P) / 2); // of the fastest, roughly: nobody waits for many thousand updates
   const until = +Math.min(clamp(Math.round((200 * K) / P), 6, 60), MOST_UPDATES * pace).toPrecision(2);
-  const runners = NAMES.map((variant) => raced(variant, { P, K, law, eta, until, luck, problem: PROBLEM }));
-  const theory = NAMES.map((variant) => ({ pace: runtimeBounds(variant, P, K, law), staleness: meanStaleness(variant, P, K) }));
-  return { P, K, eta, until, early: +(until / 10).toPrecision(2), runners, theory, floor: PROBLEM.freshLoss(Infinity, K, eta) };
+  const runners = [];
+  for (const variant of NAMES) runners.push(yield* racing(variant, { P, K, law, eta, until, luck, problem: PROBLEM }));
+  return { P, K, eta, until, early: +(until / 10).toPrecision(2), runners, floor: PROBLEM.freshLoss(Infinity, K, eta) };
+}
+
+const lawOf = (setting) => LAWS[setting.law](setting.law === "pasted" ? timesOf(setting) : setting.parameter);
+
+// What theory says of each of the four: bounds of the time per update and of the used share of work, and the staleness.
+function theoryOf(setting) {
+  const { P, K } = setting, law = lawOf(setting);
+  return NAMES.map((variant) => ({
+    pace: runtimeBounds(variant, P, K, law),
+    staleness: meanStaleness(variant, P, K),
+    used: usedShareBounds(variant, P, K, law),
+  }));
 }
 
 const luckOf = (seed) => new Luck(seed, PROBLEM.dimension);
@@ -127,16 +141,26 @@ function inFrontSince(race) {
   return { time: 0, pair: winner ? "synchronous" : "asynchronous" };
 }
 
-// Who won how many of these many races, early and late; who is level shares the win.
-function wins(races) {
-  const count = { early: [0, 0, 0, 0], late: [0, 0, 0, 0] };
-  for (const race of races) {
-    for (const [when, t] of [["early", race.early], ["late", race.until]]) {
-      const level = leaders(race, t);
-      for (const n of level) count[when][n] += 1 / level.length;
-    }
+// Who wins how many of MANY races with other luck. It can be left at every update; what it yields says how many are done.
+function* racingMany(setting) {
+  const count = noWins(), law = lawOf(setting);
+  for (let n = 0; n < MANY; n++) {
+    const work = racingFour(setting, luckOf(mixed(setting.seed + 1) ^ n), law);
+    let step;
+    while (!(step = work.next()).done) yield n;
+    countWins(count, step.value);
   }
   return count;
+}
+
+const noWins = () => ({ early: [0, 0, 0, 0], late: [0, 0, 0, 0] });
+
+// Who is level shares the win.
+function countWins(count, race) {
+  for (const [when, t] of [["early", race.early], ["late", race.until]]) {
+    const level = leaders(race, t);
+    for (const n of level) count[when][n] += 1 / level.length;
+  }
 }
 
 // ---- Words ----------------------------------------------------------------------------------------------------------
@@ -146,6 +170,9 @@ const named = (numbers) => and(numbers.map((n) => NAMES[n]));
 const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const shown = (value) => (!Number.isFinite(value) ? "∞" : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1)
   : value >= 1 ? value.toFixed(2) : value === 0 ? "0" : value >= 0.01 ? value.toFixed(3) : value.toPrecision(2));
+
+const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
+const between = ([low, high], words) => (high - low <= 1e-9 * low ? words(low) : `${words(low)} to ${words(high)}`);
 
 // Who leads now, in a sentence.
 function lead(race, t) {
@@ -159,17 +186,17 @@ function lead(race, t) {
   return `${named(ahead)} ${over ? "wins" : "leads"}, ${by}.`;
 }
 
-// What came of the bets, {early, late} by number, and when the lead passed from one pair to the other.
+// What came of the bets, {early, late} by number, and when the lead passed from one pair to the other, in a sentence.
 function verdict(race, bets) {
   const words = [["early", race.early, "led"], ["late", race.until, "won"]].map(([when, t, did]) => {
     const ahead = leaders(race, t), bet = bets[when];
     const result = `${named(ahead)} ${did} at ${t}`;
-    if (bet === undefined) return `${result}.`;
-    return ahead.includes(bet) ? `${result}, as you bet.` : `${result}; you bet on ${NAMES[bet]}.`;
+    if (bet === undefined) return result;
+    return ahead.includes(bet) ? `${result}, as you bet` : `${result} (you bet on ${NAMES[bet]})`;
   });
   const { time, pair } = inFrontSince(race);
-  if (pair) words.push(time ? `The ${pair} pair took the lead for good at ${time.toFixed(1)}.` : `The ${pair} pair led all the way.`);
-  return words.join(" ");
+  if (pair) words.push(time ? `the ${pair} pair took the lead for good at ${time.toFixed(1)}` : `the ${pair} pair led all the way`);
+  return `${words.join("; ")}.`;
 }
 
 // The whole race at a moment, for who does not see it.

@@ -49,6 +49,7 @@ from sgdrace.theory.runtime import (
 )
 from sgdrace.theory.staleness import mean_staleness, p0, p0_frequency, staleness_pmf
 from sgdrace.theory.tables import RuntimeTable
+from sgdrace.theory.work import used_share_bounds
 
 __all__ = [
     "ErrorCurve",
@@ -94,5 +95,6 @@ __all__ = [
     "sync_over_async_per_mini_batch",
     "sync_over_async_per_update",
     "time_to_reach",
+    "used_share_bounds",
     "whole_K",
 ]
