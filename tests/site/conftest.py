@@ -18,13 +18,15 @@ One more check on every page:
 unless it names another, and if need be `veiled=True` (as it comes; such checks are in test_arrival.py, which
 runs first, because a page whose veils were lifted is opened again), `unfolded=True` or what a browser can
 emulate, `color_scheme="dark"`, `media="print"`, `forced_colors="active"` and the like. What else a check
-changes, it changes back. `opened.errors` is what the page complained of, and `opened.elsewhere` what it asked
+changes, it changes back. To look otherwise takes a page a second, so `@turn("phone")` puts a check beside
+those that want the same. `opened.errors` is what the page complained of, and `opened.elsewhere` what it asked
 of other hosts. What a check asks of many elements, it asks with one script: a question from here takes longer
 than a thousand within the page.
 """
 
 import functools
 import http.server
+import itertools
 import json
 import os
 import shutil
@@ -49,6 +51,11 @@ QUIET = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Each new window would also load pages for an address bar that nobody sees. Only the last such list
+    # counts: the other names are from Playwright's, those that matter on this machine.
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,AimEnabled,"
+    "AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,MediaRouter,"
+    "NetworkTimeServiceQuerying,OptimizationHints,PaintHolding,PreconnectToSearch",
 ]
 
 # Every widget is drawn and named, every equation typeset, and the keyboard reaches whatever scrolls, to which
@@ -199,7 +206,7 @@ class Reader:
         self.context = browser.new_context(**context)
         self.page = self.context.new_page()
         self.page.set_default_timeout(120_000)  # a busy machine is slow, not wrong
-        self.errors, self.elsewhere = [], []
+        self.errors, self.elsewhere, self._emulated = [], [], None
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", self._asked)
@@ -232,8 +239,12 @@ class Reader:
         """The page, laid out in this window; on a screen, unless `media` says what else to emulate."""
         # No medium at all is the screen, and paper while a PDF is made.
         usual = {"media": "null", "reduced_motion": "no-preference", "forced_colors": "none"}
-        self.page.emulate_media(**{"color_scheme": self.scheme, **usual, **media})
-        self.page.set_viewport_size(window)
+        emulated = {"color_scheme": self.scheme, **usual, **media}
+        if emulated != self._emulated:  # else the browser would find all styles again
+            self.page.emulate_media(**emulated)
+            self._emulated = emulated
+        if window != self.page.viewport_size:
+            self.page.set_viewport_size(window)
         if self.scripts:
             if veiled and not self._veiled:
                 self.open(self.page.url, everything=False)
@@ -276,6 +287,43 @@ def demo(browser, addresses):
     """The page of the demonstration, for tests that need no other."""
     site, name = DEMO
     yield from _open(addresses[site], name, browser)
+
+
+# Ways for a page to look, in an order in which each differs little from the one before.
+TURNS = (
+    "veiled",
+    "phone",
+    "phone and dark",
+    "desk unfolded",
+    "phone unfolded",
+    "paper unfolded",
+    "paper",
+    "desk",
+)
+
+
+def turn(name):
+    """When a check has its turn on a page that it shares: with those that want it to look the same."""
+    return pytest.mark.turn(TURNS.index(name))
+
+
+def _turn(item):
+    mark = item.get_closest_marker("turn")
+    return mark.args[0] if mark else len(TURNS)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Checks of one page by their turns; pytest has put them side by side."""
+
+    def page(item):
+        return item.callspec.params.get("opened") if hasattr(item, "callspec") else None
+
+    items[:] = [
+        item
+        for shared, run in itertools.groupby(items, page)
+        for item in (sorted(run, key=_turn) if shared else run)
+    ]
 
 
 def _open(base, name, browser, **context):

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.site.conftest import DEMO, DESK, PHONE, THEMES, VISIT, WIDGETS
+from tests.site.conftest import DEMO, DESK, PHONE, THEMES, VISIT, WIDGETS, turn
 
 
+@turn("veiled")
 def test_a_veiled_page_on_the_short_path_is_in_order(opened):
     page = opened.at(PHONE, veiled=True)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
@@ -12,6 +13,7 @@ def test_a_veiled_page_on_the_short_path_is_in_order(opened):
     assert (opened.errors, opened.elsewhere) == ([], [])
 
 
+@turn("desk")
 def test_every_page_opens_on_the_frames_and_the_open_questions_that_its_state_has(opened):
     page = opened.at(DESK)
     seen = page.evaluate(VISIT, "look")

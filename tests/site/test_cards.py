@@ -6,7 +6,7 @@ import sys
 import pytest
 from docutils import nodes
 
-from tests.site.conftest import DESK, PAGES, PATIENCE, PHONE, READY, ROOT, SITES, html
+from tests.site.conftest import DESK, PAGES, PATIENCE, PHONE, READY, ROOT, SITES, html, turn
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
 import book_cards
@@ -83,15 +83,22 @@ OPEN_EACH = """async most => {
 }"""
 
 
-def test_every_card_fits_a_phone_and_follows_the_theme(opened):
-    for theme, most in {"light": 1000, "dark": 1}.items():  # all cards look alike, but not all fit alike
-        page = opened.at(PHONE, color_scheme=theme)
-        page.keyboard.press("Tab")  # so that the focus counts as the keyboard's
-        count, wrong = page.evaluate(OPEN_EACH, most)
-        assert wrong == [] and (count > 0) == (opened.name in WITH_CARDS)
+@pytest.mark.parametrize(
+    ("theme", "most"),  # all cards look alike, but not all fit alike
+    [
+        pytest.param("light", 1000, marks=turn("phone")),
+        pytest.param("dark", 1, marks=turn("phone and dark")),
+    ],
+)
+def test_every_card_fits_a_phone_and_follows_the_theme(opened, theme, most):
+    page = opened.at(PHONE, color_scheme=theme)
+    page.keyboard.press("Tab")  # so that the focus counts as the keyboard's
+    count, wrong = page.evaluate(OPEN_EACH, most)
+    assert wrong == [] and (count > 0) == (opened.name in WITH_CARDS)
     assert (opened.errors, opened.elsewhere) == ([], [])
 
 
+@turn("phone")
 def test_screen_readers_hear_the_definition_with_the_link(opened):
     heard = opened.at(PHONE).evaluate(
         """() => [...document.querySelectorAll('a.has-card')]
@@ -216,6 +223,7 @@ OUT_OF_PLACE = """() => [...document.querySelectorAll('a.has-card:has(.std-term)
   .map(e => e.textContent)"""
 
 
+@turn("phone")
 def test_no_heading_caption_or_code_has_a_card(opened):
     assert opened.at(PHONE).evaluate(OUT_OF_PLACE) == []
 

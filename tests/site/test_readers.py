@@ -5,7 +5,18 @@ import sys
 
 import pytest
 
-from tests.site.conftest import DESK, PAPER, PATIENCE, PHONE, READY, ROOT, SITES, THEMES, WITH_WIDGETS
+from tests.site.conftest import (
+    DESK,
+    PAPER,
+    PATIENCE,
+    PHONE,
+    READY,
+    ROOT,
+    SITES,
+    THEMES,
+    WITH_WIDGETS,
+    turn,
+)
 from tests.site.test_site import plays
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
@@ -36,6 +47,7 @@ PALE = """() => {
 }"""
 
 
+@turn("paper")
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_theme_prints_dark_ink_on_white(opened, theme):
     page = opened.at(PAPER, media="print", color_scheme=theme)
@@ -54,6 +66,7 @@ CUT_ON_PAPER = """() => {
 }"""
 
 
+@turn("paper unfolded")
 def test_paper_cuts_off_no_code_and_no_table(opened):
     assert opened.at(PAPER, media="print", unfolded=True).evaluate(CUT_ON_PAPER) == []
 
@@ -89,6 +102,7 @@ def _places(pdf):
     return {name.decode(): int(page) for name, page in found}
 
 
+@turn("desk")
 @WITH_WIDGETS
 def test_an_explorer_is_printed_on_one_page(opened):
     page = opened.at(DESK)
@@ -199,6 +213,7 @@ def _has_name(button, name):
 ANNOUNCES = "handle => handle.closest('.explorer').querySelector('.explorer-frames').ariaLive"
 
 
+@turn("desk")
 @WITH_WIDGETS
 def test_the_name_of_play_follows_what_it_would_do(opened):
     for button, handle in plays(opened.at(DESK)):
@@ -217,6 +232,7 @@ def test_the_name_of_play_follows_what_it_would_do(opened):
         assert handle.evaluate(ANNOUNCES) == "polite"
 
 
+@turn("desk")
 @WITH_WIDGETS
 def test_with_less_motion_play_makes_one_step_for_each_press(opened):
     page, heard = opened.at(DESK, reduced_motion="reduce"), len(opened.errors)
@@ -263,7 +279,7 @@ UNDRAWN = """() => [...document.querySelectorAll('.math')].filter(formula => {
 }).map(formula => formula.outerHTML.slice(0, 200))"""
 
 
-@pytest.mark.parametrize("window", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize("window", [DESK, PHONE], ids=["desk", "phone"])
 def test_formulas_are_drawn_without_scripts(without_scripts, window):
     page = without_scripts.at(window)
     assert page.evaluate(UNDRAWN) == []

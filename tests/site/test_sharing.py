@@ -10,13 +10,12 @@ import pytest
 from docutils import nodes
 from matplotlib.image import imread
 
-from tests.site.conftest import PAGES, ROOT, SITES, html
+from tests.site.conftest import PAGES, PHONE, ROOT, SITES, html, turn
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
 import book_sharing
 
 BOOK = "Slow and stale gradients can win the race"
-FIRST_SCREEN = {"width": 390, "height": 844}
 
 
 def _card(html):
@@ -136,12 +135,13 @@ def test_the_same_words_make_the_same_picture(tmp_path):
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+@turn("phone")
 def test_the_first_screen_of_a_phone_has_the_title_of_the_book(opened):
-    page = opened.at(FIRST_SCREEN)
+    page = opened.at(PHONE)
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     title = page.locator("p.book-title")
     box = title.bounding_box()
     header = page.locator(".bd-header-article").bounding_box()
     assert title.inner_text() == BOOK
-    assert box["y"] >= header["y"] + header["height"] - 1 and box["y"] + box["height"] <= 844
+    assert box["y"] >= header["y"] + header["height"] - 1 and box["y"] + box["height"] <= PHONE["height"]
     assert page.locator("article h1").bounding_box()["y"] >= box["y"] + box["height"]

@@ -15,10 +15,14 @@ from tests.site.conftest import (
     WIDGETS,
     WITH_WIDGETS,
     html,
+    turn,
 )
 
 
-@pytest.mark.parametrize("window", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize(
+    "window",
+    [pytest.param(PHONE, id="phone", marks=turn("phone")), pytest.param(DESK, id="desk", marks=turn("desk"))],
+)
 def test_every_page_is_in_order_on_every_screen(opened, window):
     page = opened.at(window)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
@@ -54,17 +58,20 @@ CUT = """() => {
 }"""
 
 
+@turn("phone unfolded")
 def test_no_formula_and_no_table_is_cut_off_on_a_phone(opened):
     assert opened.at(PHONE, unfolded=True).evaluate(CUT) == []
 
 
-@pytest.mark.parametrize(("theme", "rules"), {"light": "all", "dark": "colors"}.items())
+@turn("desk unfolded")
+@pytest.mark.parametrize(("theme", "rules"), {"dark": "colors", "light": "all"}.items())
 def test_axe_finds_nothing_serious_and_boxes_follow_the_theme(opened, theme, rules):
     page = opened.at(DESK, unfolded=True, color_scheme=theme)
     assert page.evaluate(OFF_COLOR) == []
     assert opened.judged(rules) == []
 
 
+@turn("desk")
 @WITH_WIDGETS
 def test_every_state_of_every_control_shows_its_frame_and_its_text(opened, note):
     page, heard = opened.at(DESK), len(opened.errors)
@@ -97,6 +104,7 @@ DRAG = """handle => {
 }"""
 
 
+@turn("desk")
 @WITH_WIDGETS
 def test_a_slider_that_is_dragged_faster_than_frames_appear_ends_at_the_right_one(opened):
     page = opened.at(DESK)
@@ -134,6 +142,7 @@ def test_a_key_press_is_answered(demo, note):
     note(page=demo.name, presses=len(latencies), median_ms=latencies[len(latencies) // 2], p95_ms=at_95)
 
 
+@turn("desk")
 def test_controls_have_names(opened):
     controls = ".noUi-handle, .widget-toggle-buttons, .widget-play button, .widget-radio-box"
     names = opened.at(DESK).evaluate(
@@ -156,6 +165,7 @@ def plays(page):
     return [(row.locator(".widget-play button").first, row.locator(".noUi-handle")) for row in rows]
 
 
+@turn("desk")
 @WITH_WIDGETS
 def test_play_plays(opened):
     page, heard = opened.at(DESK), len(opened.errors)
