@@ -121,6 +121,7 @@ def test_wrong_rules_are_refused_in_one_sentence(make, error, message):
 # --- runs
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("variant", ["K-sync", "K-batch-sync", "K-async", "K-batch-async"])
 @pytest.mark.parametrize("delay", [Exponential(), Lomax()])
 def test_a_run_with_changing_K_is_the_training_of_its_own_race(variant, delay):
@@ -272,6 +273,7 @@ class Still:
         return np.zeros(size)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("variant", ["K-sync", "K-batch-sync", "K-async", "K-batch-async"])
 def test_a_run_until_a_time_that_never_comes_is_refused(variant, monkeypatch):
     monkeypatch.setattr("sgdrace.adasync.STANDSTILL", 500)
@@ -381,6 +383,7 @@ def loss_at(variant, rule, times, replicas=30):
     return run.at(times).mean(axis=0)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("variant", "rule", "late"),
     [
@@ -397,6 +400,7 @@ def test_losses_at_the_end_are_those_of_an_independent_event_simulation(variant,
     assert loss_at(variant, rule, [320.0]) == pytest.approx([late], rel=0.28)
 
 
+@pytest.mark.no_cover
 def test_fixed_K_of_1_is_better_at_first_and_worse_in_the_end():
     rule = loss_at("K-sync", QuadraticRule(1, 16), [10.0, 320.0])
     one = train_adaptively(

@@ -70,6 +70,7 @@ class TestClaims:
                 with pytest.raises(AssertionError):
                     check("no number", claim, formula=[1.0], raced=column)
 
+    @pytest.mark.no_cover
     @pytest.mark.parametrize("relation", ["=", "<=", ">="])
     def test_true_claims_are_refused_as_rarely_as_stated(self, relation):
         """At a rate of 1 in 20 for a whole table, 2,000 tables of 5 rows; false alarm 1e-4 (binomial)."""

@@ -27,6 +27,7 @@ from sgdrace import (
     simulate,
 )
 
+pytestmark = pytest.mark.no_cover
 BURN_IN = 2000
 FALSE_ALARM = 1e-6
 

@@ -330,6 +330,7 @@ def drawn(picture):
     return to_svg(picture if isinstance(picture, Picture) else Picture(picture, "What it shows."))
 
 
+@cache
 def words_of(svg):
     """The words of each figure with their boxes, (words, x0, y0, x1, y1), and the size of the figure."""
     root = ElementTree.fromstring(svg)

@@ -99,6 +99,7 @@ def test_expected_shares_are_compared():
     assert "geometric law, exact" in drawn(stalenesses([0, 0, 1, 1], until=2, expected=[0.6, 0.4]))
 
 
+@pytest.mark.no_cover
 def test_the_age_of_the_pusher_is_the_staleness_of_the_simulator():
     who, s = race_of(Exponential())
     for now in range(who.size):
