@@ -1,19 +1,21 @@
-"""Notebooks run side by side, one for each core, before Sphinx reads the first page.
+"""Notebooks run side by side, as many as there are cores, before Sphinx reads the first page.
 
 Sphinx reads pages one by one, and myst-nb runs a notebook when its page is read; so one core would work while
 the others wait. What ran goes to the cache in which myst-nb looks first. A notebook that fails here is not in
 it: it runs again when its page is read, and fails there, with its traceback, as if nothing had run ahead.
 """
 
+import asyncio
 import os
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import time
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn, JupyterCacheAbstract
-from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
@@ -24,21 +26,11 @@ LOGGER = logging.getLogger(__name__)
 def run_ahead(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
     """Run the notebooks of these pages that the cache does not know."""
     cache = get_cache(app.config.nb_execution_cache_path)
-    paths = [Path(env.doc2path(page)) for page in pages]
-    unknown = {path: book for path, book in _notebooks(paths).items() if not _knows(cache, book)}
-    if len(unknown) < 2:
-        return
-    pool = ThreadPoolExecutor(os.cpu_count())  # each waits for a kernel, which is a process
-    try:
-        runs = {pool.submit(run, book, path.parent, app.config): path for path, book in unknown.items()}
-        for done in as_completed(runs):
-            keep(cache, runs[done], done.result())
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _notebooks(paths: list[Path]) -> dict[Path, Any]:
-    return {path: nbformat.read(path, as_version=4) for path in paths if path.suffix == ".ipynb"}
+    paths = [path for path in (Path(env.doc2path(page)) for page in pages) if path.suffix == ".ipynb"]
+    notebooks = {path: nbformat.read(path, as_version=4) for path in paths}
+    unknown = {path: notebook for path, notebook in notebooks.items() if not _knows(cache, notebook)}
+    if len(unknown) > 1:
+        asyncio.run(_run_all(unknown, app.config.nb_execution_timeout, cache))
 
 
 def _knows(cache: JupyterCacheAbstract, notebook: Any) -> bool:
@@ -49,19 +41,28 @@ def _knows(cache: JupyterCacheAbstract, notebook: Any) -> bool:
     return True
 
 
-def run(notebook: Any, folder: Path, config: Any) -> ExecutionResult:
-    """Run a notebook in its folder, as myst-nb would."""
-    return single_nb_execution(
-        notebook, cwd=str(folder), timeout=config.nb_execution_timeout, allow_errors=False
-    )
+async def _run_all(notebooks: dict[Path, Any], timeout: int, cache: JupyterCacheAbstract) -> None:
+    cores = asyncio.Semaphore(os.cpu_count() or 1)
+    await asyncio.gather(*(_run(path, book, timeout, cache, cores) for path, book in notebooks.items()))
 
 
-def keep(cache: JupyterCacheAbstract, path: Path, result: ExecutionResult) -> None:
-    """Cache what ran to its end."""
-    if result.err is None:
-        LOGGER.info("%s: Executed notebook in %.2f seconds", path, result.time)
-        bundle = CacheBundleIn(result.nb, str(path), data={"execution_seconds": result.time})
-        cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+async def _run(
+    path: Path, notebook: Any, timeout: int, cache: JupyterCacheAbstract, cores: asyncio.Semaphore
+) -> None:
+    """Run a notebook in its folder, as myst-nb would, and keep what ran to its end."""
+    where = {"metadata": {"path": str(path.parent)}}
+    # Times in the metadata of its cells would make it another notebook to the cache.
+    client = NotebookClient(notebook, timeout=timeout, record_timing=False, resources=where)
+    async with cores:
+        began = time.perf_counter()
+        try:
+            await client.async_execute()
+        except (CellExecutionError, CellTimeoutError):
+            return
+    seconds = time.perf_counter() - began
+    LOGGER.info("%s: Executed notebook in %.2f seconds", path, seconds)
+    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": seconds})
+    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -3,13 +3,19 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
+import nbformat
 import pytest
+from book.notebooks import KERNEL
 from docutils import nodes
+from jupyter_cache import get_cache
 
 from tests.site.conftest import ROOT, SITES
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
+import book_execution
 import book_explorers
 import book_formulas
 import book_report
@@ -119,6 +125,38 @@ def test_pages_are_read_again_when_an_extension_changes_but_not_run_again(projec
     cache, extensions = keyed(project)
     (project / "book/_ext/words.py").write_text("2")
     assert keyed(project)[0] == cache and keyed(project)[1] != extensions
+
+
+WAITS_FOR = """\
+import time
+from pathlib import Path
+
+Path("{own}").touch()
+while not Path("{other}").exists():
+    time.sleep(0.01)
+"""
+
+
+def test_notebooks_run_side_by_side_and_what_fails_is_left_to_the_page(tmp_path, monkeypatch):
+    cells = {
+        "one": WAITS_FOR.format(own="one", other="two"),
+        "two": WAITS_FOR.format(own="two", other="one"),
+        "fails": "1 / 0",
+    }
+    for name, source in cells.items():
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+        book.metadata.kernelspec = KERNEL  # as every notebook in normal form has it
+        nbformat.write(book, tmp_path / f"{name}.ipynb")
+    (tmp_path / "words.md").write_text("No notebook.")
+    monkeypatch.setattr(book_execution.os, "cpu_count", lambda: 2)
+    config = SimpleNamespace(nb_execution_cache_path=str(tmp_path / "cache"), nb_execution_timeout=60)
+    pages = {name: tmp_path / f"{name}.ipynb" for name in cells} | {"words": tmp_path / "words.md"}
+    app, env = SimpleNamespace(config=config), SimpleNamespace(doc2path=pages.__getitem__)
+    book_execution.run_ahead(app, env, list(pages))
+    cache = get_cache(config.nb_execution_cache_path)
+    known = {Path(record.uri).stem: record.data for record in cache.list_cache_records()}
+    assert known.keys() == {"one", "two"} and known["one"]["execution_seconds"] > 0
+    assert cache.match_cache_notebook(nbformat.read(pages["one"], as_version=4)).uri == str(pages["one"])
 
 
 def _words(*children):
