@@ -18,6 +18,10 @@ LIVE = """from ipywidgets import HTML
 from sgdrace.live import LiveRace
 race, heard = LiveRace(P=16, K=4), HTML()
 race.observe(lambda change: setattr(heard, "value", f"P is {change.new}"), "P")
+def answer(change):
+    if change.new == [8, 10]:
+        race.times = [7, 9, 11]
+race.observe(answer, "times")
 display(race, heard)
 race.K = 3"""
 
@@ -101,3 +105,8 @@ def test_the_race_in_jupyterlab_follows_the_kernel_and_the_kernel_the_reader(lab
     page.locator("[data-is=P]").press("End")
     page.get_by_text("P is 64", exact=True).wait_for()
     assert page.locator("[data-is=K-value]").inner_text() == "3"
+    page.get_by_text("your own").click()
+    page.locator("textarea[data-is=times]").fill("step\tms\n1\t8\n2\t10")
+    page.locator("[data-is=column]").select_option("ms")
+    page.get_by_text("3 times, 9.00 on average.").wait_for()  # the kernel heard of the column, and answered
+    assert page.locator("textarea[data-is=times]").input_value() == "7\n9\n11"

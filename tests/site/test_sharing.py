@@ -65,6 +65,14 @@ def test_a_page_speaks_with_its_own_question():
 
 
 @pytest.mark.parametrize("site", SITES)
+def test_the_card_of_the_first_page_shows_the_race_and_says_what_it_shows(site):
+    first = SITES[site].pages[0]
+    card = _card(html(site, first))
+    assert _picture(site, first, card).read_bytes() == (ROOT / "book/_static/race.png").read_bytes()
+    assert re.search(r"Time [\d.]+ of \d+\. K-\S+: loss", card["og:image:alt"])
+
+
+@pytest.mark.parametrize("site", SITES)
 def test_the_address_of_the_site_has_the_card_of_its_first_page(site):
     root = (SITES[site].folder / "index.html").read_text()
     first = SITES[site].pages[0]

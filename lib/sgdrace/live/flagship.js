@@ -190,7 +190,7 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     const rest = () => { counting = false; put("many-words", `Race ${MANY} times`); };
     const more = () => {
       if (asked !== setting) return rest();
-      const stop = performance.now() + 8;
+      const stop = performance.now() + 12;
       let step;
       do step = work.next(); while (!step.done && performance.now() < stop);
       if (!step.done) {

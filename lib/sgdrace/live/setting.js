@@ -96,8 +96,8 @@ function timesOf({ times, column }) {
 // All that a setting determines: four races with the same luck, and how long they last.
 function fourRaces(setting, luck = luckOf(setting.seed)) { return finished(racingFour(setting, luck)); }
 
-function* racingFour(setting, luck, law = lawOf(setting)) {
-  const { P, K, eta } = setting;
+function* racingFour(setting, luck) {
+  const { P, K, eta } = setting, law = lawOf(setting);
   const pace = Math.min(K / P, law.orderMean(K, P) / 2); // of the fastest, roughly: nobody waits for many thousand updates
   const until = +Math.min(clamp(Math.round((200 * K) / P), 6, 60), MOST_UPDATES * pace).toPrecision(2);
   const runners = [];
@@ -105,7 +105,13 @@ function* racingFour(setting, luck, law = lawOf(setting)) {
   return { P, K, eta, until, early: +(until / 10).toPrecision(2), runners, floor: PROBLEM.freshLoss(Infinity, K, eta) };
 }
 
-const lawOf = (setting) => LAWS[setting.law](setting.law === "pasted" ? timesOf(setting) : setting.parameter);
+// The law of a setting, once for all P and K: of many pasted times it takes long to know how they age.
+let latest = {};
+function lawOf(setting) {
+  const { law, parameter, times, column } = setting, asked = JSON.stringify([law, parameter, times, column]);
+  if (latest.asked !== asked) latest = { asked, law: LAWS[law](law === "pasted" ? timesOf(setting) : parameter) };
+  return latest.law;
+}
 
 // What theory says of each of the four: bounds of the time per update and of the used share of work, and the staleness.
 function theoryOf(setting) {
@@ -143,9 +149,9 @@ function inFrontSince(race) {
 
 // Who wins how many of MANY races with other luck. It can be left at every update; what it yields says how many are done.
 function* racingMany(setting) {
-  const count = noWins(), law = lawOf(setting);
+  const count = noWins();
   for (let n = 0; n < MANY; n++) {
-    const work = racingFour(setting, luckOf(mixed(setting.seed + 1) ^ n), law);
+    const work = racingFour(setting, luckOf(mixed(setting.seed + 1) ^ n));
     let step;
     while (!(step = work.next()).done) yield n;
     countWins(count, step.value);
