@@ -115,24 +115,25 @@ still.addEventListener("change", pauseWhatPlays);
     list.removeAttribute("role"); // it says "list", but its entries are no list items
   }
 
-  function nameAll() {
-    document.querySelectorAll(".citation-list[role]").forEach(nameReferences);
-    document.querySelectorAll("article a:has(mjx-assistive-mml):not([aria-label])").forEach(nameSymbol);
-    document.querySelectorAll("details.hide > summary[aria-label]").forEach(nameFold);
-    document.querySelectorAll(".noUi-handle").forEach(nameSlider);
-    document.querySelectorAll(".widget-toggle-buttons").forEach(nameButtons);
-    document.querySelectorAll(".predict").forEach(nameQuestion);
-    document.querySelectorAll(".widget-play").forEach(namePlay);
-    document.querySelectorAll(".explorer").forEach(nameExplorer);
+  function nameAllIn(part) {
+    const each = (selector, name) => part.querySelectorAll(selector).forEach(name);
+    each(".citation-list[role]", nameReferences);
+    each("article a:has(mjx-assistive-mml):not([aria-label])", nameSymbol);
+    each("details.hide > summary[aria-label]", nameFold);
+    each(".noUi-handle", nameSlider);
+    each(".widget-toggle-buttons", nameButtons);
+    each(".predict", nameQuestion);
+    each(".widget-play", namePlay);
+    each(".explorer", nameExplorer);
   }
 
-  let asked = false;
-  function nameSoon() {
-    if (asked) return;
-    asked = true;
-    requestAnimationFrame(() => { asked = false; nameAll(); });
+  // To look through a long page takes as long as to draw a frame: where one explorer moves, only its cell is looked at.
+  const changed = new Set();
+  function nameSoon(records) {
+    if (!changed.size) requestAnimationFrame(() => { changed.forEach(nameAllIn); changed.clear(); });
+    for (const { target } of records) changed.add(target.parentElement?.closest(".cell_output") ?? document);
   }
-  still.addEventListener("change", nameSoon);
+  still.addEventListener("change", () => nameSoon([{ target: document }]));
   new MutationObserver(nameSoon).observe(document.documentElement, {
     subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: ["class"],
   });

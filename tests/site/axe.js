@@ -18,7 +18,7 @@ async (how) => {
 
   const looks = new Map(); // each way for a text to look, and the first elements that have it
   const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+  for (let text = how !== "scrolling" && texts.nextNode(); text; text = texts.nextNode()) {
     const box = text.parentElement;
     if (text.data.trim().length < 2 || box.closest("mjx-container")) continue; // axe does not judge single letters
     if (!box.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
@@ -34,11 +34,15 @@ async (how) => {
     aside.push([box, [...box.childNodes]]);
     box.replaceChildren(...nodes);
   }
-  const lean = (node) => (shown.some((box) => node.contains(box)) ? node : node.textContent);
+  const stays = new Set();
+  for (const box of shown) for (let at = box; at && !stays.has(at); at = at.parentElement) stays.add(at);
+  const lean = (node) => (stays.has(node) ? node : node.textContent);
   document.querySelectorAll("mjx-container").forEach((box) => replace(box, []));
   document.querySelectorAll("pre").forEach((box) => replace(box, [...box.childNodes].map(lean)));
 
-  const run = (where, rules) => axe.run(where, { resultTypes: ["violations"], ...rules });
+  // No rule that runs reads the style sheets, which axe would fetch, and a browser refuses for files.
+  const preload = { assets: ["media"] };
+  const run = (where, rules) => axe.run(where, { resultTypes: ["violations"], preload, ...rules });
   const colors = ["color-contrast", "link-in-text-block"];
   const others = { rules: Object.fromEntries(colors.map((rule) => [rule, { enabled: false }])) };
   try {

@@ -317,7 +317,8 @@ def pytest_collection_modifyitems(items):
     """Checks of one page by their turns; pytest has put them side by side."""
 
     def page(item):
-        return item.callspec.params.get("opened") if hasattr(item, "callspec") else None
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        return next(((one, params[one]) for one in ("opened", "without_scripts") if one in params), None)
 
     items[:] = [
         item

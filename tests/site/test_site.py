@@ -64,7 +64,7 @@ def test_no_formula_and_no_table_is_cut_off_on_a_phone(opened):
 
 
 @turn("desk unfolded")
-@pytest.mark.parametrize(("theme", "rules"), {"dark": "colors", "light": "all"}.items())
+@pytest.mark.parametrize(("theme", "rules"), {"light": "all", "dark": "colors"}.items())
 def test_axe_finds_nothing_serious_and_boxes_follow_the_theme(opened, theme, rules):
     page = opened.at(DESK, unfolded=True, color_scheme=theme)
     assert page.evaluate(OFF_COLOR) == []
@@ -190,6 +190,7 @@ FRAMED = """views => [...document.querySelectorAll(views)].map(view =>
   Boolean(view.parentElement.querySelector('.explorer [role=img], .explorer-note, .predict')))"""
 
 
+@turn("desk")
 def test_the_first_frame_is_there_without_scripts(without_scripts):
     page = without_scripts.at(DESK)
     assert all(page.evaluate(FRAMED, WIDGETS))
