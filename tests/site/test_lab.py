@@ -105,7 +105,7 @@ def test_the_race_in_jupyterlab_follows_the_kernel_and_the_kernel_the_reader(lab
     page.locator("[data-is=P]").press("End")
     page.get_by_text("P is 64", exact=True).wait_for()
     assert page.locator("[data-is=K-value]").inner_text() == "3"
-    page.get_by_text("your own").click()
+    page.get_by_text("your own", exact=True).click()
     page.locator("textarea[data-is=times]").fill("step\tms\n1\t8\n2\t10")
     page.locator("[data-is=column]").select_option("ms")
     page.get_by_text("3 times, 9.00 on average.").wait_for()  # the kernel heard of the column, and answered
