@@ -76,7 +76,7 @@ def band(name, y):
 
 
 def glimpse_of(variants, P, **names):
-    return glimpse([race_of(v, P, 2) for v in variants], until=0.5, now=0.3, **names)
+    return glimpse([race_of(v, P, 2) for v in variants], until=0.3, now=0.2, **names)
 
 
 def timeline_of(variants, P=8, K=4, updates=12, until=None):

@@ -57,7 +57,8 @@ def show(picture: Picture) -> Shown:
     >>> show(Picture(Figure(figsize=(2, 1)), "An empty sheet."))
     Figure. An empty sheet.
     """
-    return _still(f"Figure. {picture.text}", to_svg(picture), picture)
+    html = to_svg(picture)
+    return _still(f"Figure. {picture.text}", html, picture)
 
 
 def panels(*steps: tuple[str, str, Picture]) -> Shown:
@@ -69,9 +70,9 @@ def panels(*steps: tuple[str, str, Picture]) -> Shown:
     """
     said, drawn = [], []
     for n, (title, words, picture) in enumerate(steps, start=1):
-        said.append(f"Panel {n}. {title} {words} {picture.text}")
         caption = f"<strong>{n}. {escape(title)}</strong> {escape(words)}"
         drawn.append(f"<figure>{to_svg(picture)}<figcaption>{caption}</figcaption></figure>")
+        said.append(f"Panel {n}. {title} {words} {picture.text}")
     strip = f'<div role="group" aria-label="Step by step" tabindex="0">{"".join(drawn)}</div>'
     html = f'<div class="panels">{strip}</div>'
     return _still("\n".join(said), html, *(picture for _, _, picture in steps))

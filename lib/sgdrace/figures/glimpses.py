@@ -32,8 +32,8 @@ def glimpse(
     Frames of a story that share `until` have one scale of time. An upright line is an update.
 
     >>> glimpse(Jobs.of_rounds([[1.0, 2.0], [2.0, 1.0]]), until=4, now=3).text
-    "K-sync, P = 2, K = 2, until time 3 s: 1 update; of the learners' time, 50 % was used fresh, 17 % was
-     idle, 33 % is still running."
+    "K-sync, P = 2, K = 2, until time 3 s: 1 update; of the learners' time, 67 % was used fresh, 17 % was
+     idle, 17 % is still running."
     """
     many = checked_races(races)
     end = common_end(many, until)

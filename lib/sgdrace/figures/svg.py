@@ -73,7 +73,6 @@ STYLE = """\
   text-align: left;
 }
 @container (min-width: 620px) { .panels > div { grid-auto-columns: 1fr; } }
-@media print { .panels > div { grid-auto-columns: 1fr; overflow: visible; } }
 """
 
 _ANCHOR = {"left": "", "center": ' text-anchor="middle"', "right": ' text-anchor="end"'}
