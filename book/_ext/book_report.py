@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from book_assets import MATHJAX_PARTS
+from book_execution import outputs
 from book_paths import READING
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
@@ -76,17 +77,13 @@ def _page(app: Sphinx, site: Path, page: str) -> dict[str, Any]:
         "kb": _gzip_kb(site / f"{page}.html"),
         "run_seconds": round(run["runtime"], 1) if run.get("runtime") else None,
         "reading": app.env.metadata[page].get(READING),
-        "explorers": _explorers(site.parent / "jupyter_execute" / f"{page}.ipynb"),
+        "explorers": _explorers(outputs(app.config.nb_execution_cache_path, Path(app.env.doc2path(page)))),
     }
 
 
-def _explorers(notebook: Path) -> list[dict[str, Any]]:
+def _explorers(ran: list[Any]) -> list[dict[str, Any]]:
     """What sgdrace.explore noted about its frames when the notebook ran."""
-    if not notebook.exists():
-        return []
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    return [output["metadata"]["explorer"] for output in outputs if "explorer" in output.get("metadata", {})]
+    return [output["metadata"]["explorer"] for output in ran if "explorer" in output.get("metadata", {})]
 
 
 def _gzip_kb(*files: Path) -> float:

@@ -1,6 +1,7 @@
 """The local Sphinx extensions: what they decide without building a book."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from book.notebooks import KERNEL
 from docutils import nodes
 from jupyter_cache import get_cache
 
-from tests.site.conftest import ROOT, SITES
+from tests.site.conftest import DEMO, ROOT, SITES, html
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
 import book_execution
@@ -210,6 +211,14 @@ def test_a_page_that_is_too_heavy_names_its_largest_explorer():
     assert "explore(wave, t), 2.5 MB raw" in page and "1200 KB" in shared
     for text in (book_report.as_text(report), book_report.as_html(report)):
         assert "book/race" in text and "300" in text and "100 ms at t = 1" in text
+
+
+def test_widgets_of_a_page_are_numbered():
+    script = r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>'
+    state = re.search(script, html(*DEMO), re.S)
+    models = json.loads(state[1])["state"]
+    assert list(models) == [f"{n:06d}" for n in range(len(models))]
+    assert set(re.findall(r"IPY_MODEL_(\w+)", state[1])) <= models.keys()
 
 
 def test_the_report_of_the_demonstration_page_knows_its_explorers():
