@@ -1,19 +1,23 @@
 """Notebooks run side by side, as many as there are cores, before Sphinx reads the first page.
 
 Sphinx reads pages one by one, and myst-nb runs a notebook when its page is read; so one core would work while
-the others wait. What ran goes to the cache in which myst-nb looks first. A notebook that fails here is not in
-it: it runs again when its page is read, and fails there, with its traceback, as if nothing had run ahead.
+the others wait. Here they run ahead, and when myst-nb is about to run one, it is handed what came of it, an
+error too. Whatever follows is myst-nb's: the cache, the traceback, the end of the build.
 """
 
 import asyncio
 import os
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn, JupyterCacheAbstract
+from jupyter_cache.base import JupyterCacheAbstract
+from jupyter_cache.executors.utils import ExecutionResult
+from myst_nb.core.execute import cache as myst_execution
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from sphinx.application import Sphinx
@@ -29,8 +33,26 @@ def run_ahead(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
     paths = [path for path in (Path(env.doc2path(page)) for page in pages) if path.suffix == ".ipynb"]
     notebooks = {path: nbformat.read(path, as_version=4) for path in paths}
     unknown = {path: notebook for path, notebook in notebooks.items() if not _knows(cache, notebook)}
-    if len(unknown) > 1:
-        asyncio.run(_run_all(unknown, app.config.nb_execution_timeout, cache))
+    if len(unknown) < 2:
+        return
+    keys = [_key(cache, notebook) for notebook in unknown.values()]  # before they run
+    ran = dict(zip(keys, asyncio.run(_run_all(unknown, app.config.nb_execution_timeout)), strict=True))
+    usual: Callable[..., ExecutionResult] = myst_execution.single_nb_execution
+
+    def handed_over(nb: Any, **how: Any) -> ExecutionResult:
+        result = ran.pop(_key(cache, nb), None)
+        if result is None:
+            return usual(nb, **how)
+        nb.cells, nb.metadata = result.nb.cells, result.nb.metadata  # as if it had run in place
+        return result
+
+    myst_execution.single_nb_execution = handed_over
+
+
+def _key(cache: JupyterCacheAbstract, notebook: Any) -> str:
+    """What the cache takes for the same notebook."""
+    key: str = cache.create_hashed_notebook(notebook)[1]  # type: ignore[attr-defined]
+    return key
 
 
 def _knows(cache: JupyterCacheAbstract, notebook: Any) -> bool:
@@ -41,28 +63,27 @@ def _knows(cache: JupyterCacheAbstract, notebook: Any) -> bool:
     return True
 
 
-async def _run_all(notebooks: dict[Path, Any], timeout: int, cache: JupyterCacheAbstract) -> None:
+async def _run_all(notebooks: dict[Path, Any], timeout: int) -> list[ExecutionResult]:
     cores = asyncio.Semaphore(os.cpu_count() or 1)
-    await asyncio.gather(*(_run(path, book, timeout, cache, cores) for path, book in notebooks.items()))
+    return await asyncio.gather(*(_run(path, book, timeout, cores) for path, book in notebooks.items()))
 
 
-async def _run(
-    path: Path, notebook: Any, timeout: int, cache: JupyterCacheAbstract, cores: asyncio.Semaphore
-) -> None:
-    """Run a notebook in its folder, as myst-nb would, and keep what ran to its end."""
-    where = {"metadata": {"path": str(path.parent)}}
+async def _run(path: Path, notebook: Any, timeout: int, cores: asyncio.Semaphore) -> ExecutionResult:
+    """Run a notebook in its folder, as myst-nb would."""
+    folder, error, words = str(path.parent), None, None
     # Times in the metadata of its cells would make it another notebook to the cache.
-    client = NotebookClient(notebook, timeout=timeout, record_timing=False, resources=where)
+    client = NotebookClient(
+        notebook, timeout=timeout, record_timing=False, resources={"metadata": {"path": folder}}
+    )
     async with cores:
         began = time.perf_counter()
         try:
             await client.async_execute()
-        except (CellExecutionError, CellTimeoutError):
-            return
-    seconds = time.perf_counter() - began
-    LOGGER.info("%s: Executed notebook in %.2f seconds", path, seconds)
-    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": seconds})
-    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+        except (CellExecutionError, CellTimeoutError) as failure:
+            error, words = failure, traceback.format_exc()
+        seconds = time.perf_counter() - began
+    LOGGER.info("%s: ran ahead in %.2f seconds", path, seconds)
+    return ExecutionResult(notebook, folder, seconds, error, words)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -3,14 +3,13 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
 import pytest
 from book.notebooks import KERNEL
 from docutils import nodes
-from jupyter_cache import get_cache
+from myst_nb.core.execute import cache as myst_execution
 
 from tests.site.conftest import ROOT, SITES
 
@@ -134,10 +133,11 @@ from pathlib import Path
 Path("{own}").touch()
 while not Path("{other}").exists():
     time.sleep(0.01)
+print("{own} met {other}")
 """
 
 
-def test_notebooks_run_side_by_side_and_what_fails_is_left_to_the_page(tmp_path, monkeypatch):
+def test_notebooks_run_side_by_side_and_are_handed_to_their_pages_failures_too(tmp_path, monkeypatch):
     cells = {
         "one": WAITS_FOR.format(own="one", other="two"),
         "two": WAITS_FOR.format(own="two", other="one"),
@@ -152,11 +152,15 @@ def test_notebooks_run_side_by_side_and_what_fails_is_left_to_the_page(tmp_path,
     config = SimpleNamespace(nb_execution_cache_path=str(tmp_path / "cache"), nb_execution_timeout=60)
     pages = {name: tmp_path / f"{name}.ipynb" for name in cells} | {"words": tmp_path / "words.md"}
     app, env = SimpleNamespace(config=config), SimpleNamespace(doc2path=pages.__getitem__)
+    monkeypatch.setattr(myst_execution, "single_nb_execution", lambda nb, **how: "run now")
     book_execution.run_ahead(app, env, list(pages))
-    cache = get_cache(config.nb_execution_cache_path)
-    known = {Path(record.uri).stem: record.data for record in cache.list_cache_records()}
-    assert known.keys() == {"one", "two"} and known["one"]["execution_seconds"] > 0
-    assert cache.match_cache_notebook(nbformat.read(pages["one"], as_version=4)).uri == str(pages["one"])
+    read = {name: nbformat.read(pages[name], as_version=4) for name in cells}
+    results = {name: myst_execution.single_nb_execution(book, cwd="") for name, book in read.items()}
+    assert results["one"].time > 0
+    assert [results[name].err is None for name in cells] == [True, True, False]
+    assert "ZeroDivisionError" in results["fails"].exc_string
+    assert read["one"].cells[0].outputs[0].text == "one met two\n"
+    assert myst_execution.single_nb_execution(read["one"], cwd="") == "run now"  # handed over once
 
 
 def _words(*children):
