@@ -43,7 +43,7 @@ from sgdrace.jobs import Jobs
 from sgdrace.variants import staleness_limit, variant_P_K
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
-STREAMS = 16  # times as many where they are streams, which are drawn once and read update by update
+STREAMS = 64  # times as many where they are streams, which are drawn once and read update by update
 FEW = 100  # pushes at a time below which a heap is faster than NumPy
 LONG = 1 << 21  # pushes of one replica that are sorted at a time
 STILL = 1000  # updates without any time after which nobody waits for more
