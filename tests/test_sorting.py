@@ -47,8 +47,10 @@ def tables(width):
     }
 
 
+@pytest.mark.parametrize("many", [0, _sorting.MANY])
 @pytest.mark.parametrize(("width", "n"), SIZES)
-def test_first_columns_are_those_of_a_stable_sort(width, n):
+def test_first_columns_are_those_of_a_stable_sort(width, n, many, monkeypatch):
+    monkeypatch.setattr(_sorting, "MANY", many)
     for name, time in tables(width).items():
         column, found = first_columns(time, n)
         order = time.argsort(axis=1, kind="stable")[:, :n]

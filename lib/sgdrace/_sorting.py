@@ -17,7 +17,9 @@ from sgdrace._arguments import FloatArray, sealed
 Learners = NDArray[np.integer]
 
 TURNS = 8  # earliest ones at most, each of at least as many columns, that are taken one after the other
-SHORT = 24  # columns up to which NumPy sorts positions as fast, by insertion or nearly so
+NARROW = 6  # columns up to which NumPy sorts positions as fast, by insertion
+SHORT = 24  # the same where rows are few, so that the number of calls counts
+MANY = 1000  # rows that are not few
 PIECE = 1 << 15  # pushes at a time, so that what they need stays in the cache
 
 
@@ -51,7 +53,7 @@ def first_places(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
         place += begins(rows, width)
     elif n <= 2 or n <= TURNS <= width // n:
         return _first_in_turn(time, n)
-    elif width <= SHORT:
+    elif width <= (SHORT if rows < MANY else NARROW):
         order = time.argsort(axis=1, kind="stable")
         order += begins(rows, width)
         place = order[:, :n]
