@@ -24,7 +24,7 @@ from sgdrace._sorting import Events, first_columns, first_events, narrow, stalen
 from sgdrace._times import CHUNK, IN_ORDER, CommonTimes, FreshTimes, draws_in_order
 
 SIZES = [
-    (width, n) for width in (1, 2, 9, 24, 25, 64, 300) for n in {1, 2, width // 3 + 1, width} if n <= width
+    (width, n) for width in (1, 2, 9, 24, 25, 64, 300) for n in {1, 2, 8, width // 3 + 1, width} if n <= width
 ]
 EPS = np.finfo(float).eps
 
@@ -47,13 +47,27 @@ def tables(width):
     }
 
 
+@pytest.mark.parametrize("many", [0, _sorting.MANY])
 @pytest.mark.parametrize(("width", "n"), SIZES)
-def test_first_columns_are_those_of_a_stable_sort(width, n):
+def test_first_columns_are_those_of_a_stable_sort(width, n, many, monkeypatch):
+    monkeypatch.setattr(_sorting, "MANY", many)
     for name, time in tables(width).items():
         column, found = first_columns(time, n)
         order = time.argsort(axis=1, kind="stable")[:, :n]
         assert column.tolist() == order.tolist(), name
         assert found.tolist() == np.take_along_axis(time, order, 1).tolist(), name
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_no_rows_have_no_first_columns(n):
+    assert [part.shape for part in first_columns(np.empty((0, 9)), n)] == [(0, n), (0, n)]
+
+
+def test_taking_the_earliest_in_turn_leaves_the_times_as_they_were():
+    for name, time in tables(24).items():
+        before = time.copy()
+        first_columns(time, 2)
+        assert (time == before).all(), name
 
 
 def test_rows_need_not_lie_one_after_the_other():

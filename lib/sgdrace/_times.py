@@ -35,6 +35,7 @@ AHEAD = 1 << 13  # and where few are needed at a time
 # Each time comes from the next draws of the generator alone, so that two calls give what one call gives.
 IN_ORDER = {Constant, Empirical, Erlang, Exponential, Gamma, LogNormal, Lomax, Pareto, ShiftedExponential}
 IN_ORDER |= {Uniform, Weibull}
+WITH_TIES = {Constant, Empirical}
 
 
 def draws_in_order(law: DelayLaw | PerLearner) -> bool:
@@ -48,6 +49,8 @@ class Source(Protocol):
     """The times that learners need for the mini-batches they are about to start."""
 
     tells_learners_apart: bool
+    in_one_call: bool  # whether times of many updates may be asked for at once: they are the same
+    without_ties: bool  # whether, besides, no two times are equal but by rounding
 
     def times(self, learner: Any, ahead: int = 0, count: int = 1) -> FloatArray:
         """Times (rows, n, count) of the next mini-batches of these learners (rows, n), `ahead` skipped."""
@@ -76,6 +79,8 @@ class FreshTimes:
         self.law, self.rng = law, rng
         self.tells_learners_apart = isinstance(law, PerLearner)
         self.ahead = ahead if draws_in_order(law) else 0
+        self.in_one_call = bool(self.ahead) and not self.tells_learners_apart
+        self.without_ties = self.in_one_call and type(law) not in WITH_TIES
         self.drawn = np.empty(0)  # and not yet handed out
 
     def times(self, learner: Any, ahead: int = 0, count: int = 1) -> FloatArray:
@@ -122,7 +127,7 @@ class CommonTimes:
     Row r depends on its own seed alone, not on how many rows there are or who asks in which order.
     """
 
-    tells_learners_apart = True
+    tells_learners_apart, in_one_call, without_ties = True, False, False
 
     def __init__(self, law: DelayLaw | PerLearner, P: int, seeds: list[np.random.SeedSequence]) -> None:
         self.law, self.P = law, P

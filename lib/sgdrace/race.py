@@ -43,7 +43,7 @@ from sgdrace.jobs import Jobs
 from sgdrace.variants import staleness_limit, variant_P_K
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
-STREAMS = 16  # times as many where they are streams, which are drawn once and read update by update
+STREAMS = 64  # times as many where they are streams, which are drawn once and read update by update
 FEW = 100  # pushes at a time below which a heap is faster than NumPy
 LONG = 1 << 21  # pushes of one replica that are sorted at a time
 STILL = 1000  # updates without any time after which nobody waits for more
@@ -593,21 +593,21 @@ def _async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
             tick(rows)
         return
     step = max(1, PIECE // (rows * K))  # updates that are written down at a time, while still in the cache
-    places, pushes = np.empty((step, rows, K), np.intp), np.empty((step, rows, K))
+    who, pushes = np.empty((step, rows, K), np.int32), np.empty((step, rows, K))
     for a in range(0, J, step):
-        some = slice(a, min(a + step, J))
-        for j in range(some.stop - a):
+        n = min(step, J - a)
+        times = source.times(everyone(n * rows, K)).reshape(n, rows, K) if source.in_one_call else None
+        for j in range(n):
             place, pushes[j] = first_places(finish, K)
-            who = place - begins(rows, P) if source.tells_learners_apart else place
-            finish.reshape(-1)[place] = source.times(who)[..., 0] + pushes[j, :, -1:]
-            source.start(who)
-            places[j] = place
-            tick(rows)
-        played = slice(some.stop - a)
-        out.time[:, some] = pushes[played, :, -1].T
+            who[j] = place - begins(rows, P)
+            taken = source.times(who[j])[..., 0] if times is None else times[j]
+            finish.reshape(-1)[place] = taken + pushes[j, :, -1:]
+            source.start(who[j])
+        tick(rows * n)
+        out.time[:, a : a + n] = pushes[:n, :, -1].T
         if out.learner is not None and out.pushed is not None:
-            out.learner[:, some] = (places[played] - begins(rows, P)).transpose(1, 0, 2)
-            out.pushed[:, some] = pushes[played].transpose(1, 0, 2)
+            out.learner[:, a : a + n] = who[:n].transpose(1, 0, 2)
+            out.pushed[:, a : a + n] = pushes[:n].transpose(1, 0, 2)
     if out.learner is not None and out.staleness is not None and K < P:  # else nobody is ever stale
         update = np.repeat(np.arange(J, dtype=np.int32), K)
         version = np.zeros((rows, P), np.int32)
