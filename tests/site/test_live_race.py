@@ -288,8 +288,8 @@ def test_the_kernel_hears_of_the_chosen_column_and_what_it_sets_is_shown(opened_
 
 def test_one_sentence_compares_the_bets_at_5_and_at_50_with_the_result(race):
     page = race()
-    assert says(page, "story") == "Place your bets, then press Play."
-    for question, bet in (("Who leads at 5?", "K-async"), ("Who wins at 50?", "K-batch-async")):
+    assert says(page, "story") == "The lowest loss leads. Place your bets, then press Play."
+    for question, bet in (("Who leads at time 5?", "K-async"), ("Who wins at time 50?", "K-batch-async")):
         page.get_by_role("group", name=question).get_by_text(bet, exact=True).click()
     page.evaluate(f"{RACE}.seek(50)")
     sentence = says(page, "story")

@@ -150,7 +150,7 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     slider.setAttribute("aria-valuetext", `${t.toFixed(1)} of ${race.until}`);
     put("clock", t.toFixed(1));
     $("bets").hidden = t > 0;
-    put("story", t === 0 ? "Place your bets, then press Play." : over ? verdict(race, bets) : lead(race, t));
+    put("story", t === 0 ? "The lowest loss leads. Place your bets, then press Play." : over ? verdict(race, bets) : lead(race, t));
     const losses = race.runners.map((runner) => lossAt(runner, t));
     race.runners.forEach((runner, n) => {
       const j = versionAt(runner, t), expected = theory[n];
@@ -234,8 +234,8 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     if (root.activeElement !== $("times") || from === "notebook") $("times").value = setting.times || FACTS.sample.join("\n");
     pastedNote();
     race.runners.forEach((runner, n) => put(`rule-${n}`, RULE[runner.variant](setting.K, setting.P)));
-    put("early-name", `Who leads at ${race.early}?`);
-    put("late-name", `Who wins at ${race.until}?`);
+    put("early-name", `Who leads at time ${race.early}?`);
+    put("late-name", `Who wins at time ${race.until}?`);
     put("end", `${race.until}`);
     put("wins-name", `wins of ${MANY} at ${race.early} and ${race.until}`);
     put("sure", LAW[setting.law].says);
