@@ -85,8 +85,8 @@ seeds: .venv/installed
 
 PACKAGE_TESTS := tests lib README.md $(addprefix --ignore ,tests/site tests/notebooks tests/courses tests/test_benchmarks.py)
 
-# While one core builds the book, the other tests the package, which needs no page of it. Then, on both, the courses, and
-# the site: workers steal whole runs of tests from each other, so that those that share a page mostly stay together.
+# While the book is built, the package is tested, which needs no page of it. Then, each on both cores, the courses, and the
+# site: workers steal whole runs of tests from each other, so that those that share a page mostly stay together.
 test: .venv/installed-test install
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -100,7 +100,7 @@ pages: book
 	@$(MAKE) demo
 
 covered: .venv/installed-test
-	$(BIN)/pytest --cov --cov-report term --cov-fail-under 95 $(PACKAGE_TESTS)
+	$(BIN)/pytest --numprocesses 2 --dist worksteal --cov --cov-report term --cov-fail-under 95 $(PACKAGE_TESTS)
 
 # What a change of lib/ wants to know before the rest is built.
 unit: .venv/installed-test

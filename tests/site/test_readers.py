@@ -144,7 +144,7 @@ def test_paper_shows_what_was_folded_but_no_button_to_fold_it(reader, addresses)
 
 
 def test_hints_are_unfolded_while_the_page_prints(reader, addresses):
-    page = reader(viewport=PAPER).open(f"{addresses['book']}/book/index.html")
+    page = reader(viewport=PAPER).open(f"{addresses['book']}/book/stragglers.html")
     hints = page.locator("article details:not(.hide, .check, .deeper)")
     first = hints.first.locator("p").first
     assert hints.count() > 0 and not first.is_visible()
