@@ -233,7 +233,7 @@ function mount(host, { wish = {}, t: at = 0, said = [], linked = true, onchange 
     $("pasted").hidden = setting.law !== "pasted";
     if (root.activeElement !== $("times") || from === "notebook") $("times").value = setting.times || FACTS.sample.join("\n");
     pastedNote();
-    race.runners.forEach((runner, n) => put(`rule-${n}`, RULE[runner.variant](setting.K, setting.P)));
+    race.runners.forEach((runner, n) => { for (const place of ["rule", "bet-rule"]) put(`${place}-${n}`, RULE[runner.variant](setting.K, setting.P)); });
     put("early-name", `Who leads at time ${race.early}?`);
     put("late-name", `Who wins at time ${race.until}?`);
     put("end", `${race.until}`);
@@ -323,7 +323,7 @@ function html(id, linked) {
   const slider = (name, label, min, max) => `<div class="field" data-is="${name}-box"><label for="${id}-${name}" data-is="${name}-name">${label}</label>
     <input type="range" id="${id}-${name}" data-is="${name}" min="${min}" max="${max}"><output data-is="${name}-value"></output></div>`;
   const bet = (when) => `<fieldset><legend data-is="${when}-name"></legend><div class="choices">${each((name, n, style) =>
-    `<label ${style}><input type="radio" name="${id}-${when}" value="${n}"><span>${name}</span></label>`)}</div></fieldset>`;
+    `<label ${style}><input type="radio" name="${id}-${when}" value="${n}"><span>${name}</span>${when === "early" ? `<small data-is="bet-rule-${n}"></small>` : ""}</label>`)}</div></fieldset>`;
   const gate = (name, n, style) => `<div class="gate" ${style}><div class="head"><i></i><b>${name}</b><span class="rule" data-is="rule-${n}"></span>
     <span class="count" data-is="count-${n}"></span><span class="place" data-is="place-${n}"></span></div><canvas role="img"></canvas></div>`;
   const measured = (name, n, before = "") => `<td>${before}<b data-is="${name}-${n}"></b> <span class="theory" data-is="${name}-theory-${n}"></span></td>`;
