@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdrace._arguments import FloatArray
-from sgdrace._sorting import PIECE, Events, Learners, begins, by_learner, first_columns, first_events, narrow
+from sgdrace._sorting import Events, Learners, by_learner, first_columns, first_events, narrow
 from sgdrace._times import Source
 
-STEPS = 1 << 10  # completions times learners up to which the next is found faster than all are sorted
+NARROW = 256  # learners among whom the next to complete is found faster than all are sorted,
+STEPS = 32  # in so few steps
+MANY = 256  # or in so many rows at once
 
 
 def everyone(rows: int, P: int) -> Learners:
@@ -39,8 +41,6 @@ def first_completions(
     returns when each learner finishes the mini-batch it is busy with at the n-th completion.
     """
     rows, P = finish.shape
-    if n <= P and n * P <= STEPS and source.without_ties and not resume:
-        return _one_by_one(finish, n, _again(finish, n, source)), None
     known, latest, ahead = _begun(finish, n, source, resume)
     generated, count = [known.made], max(1, math.isqrt(n // P))
     done = Events(np.empty((rows, n)), np.empty((rows, n), narrow(P)))
@@ -69,65 +69,25 @@ def first_completions(
     return done, _busy_until(generated, done, P) if resume else None
 
 
-def _again(finish: FloatArray, n: int, source: Source) -> list[FloatArray]:
-    """Times of second mini-batches, third ones and so on, (rows, width) each, of learners that are all alike.
+def next_completions(finish: FloatArray, n: int, source: Source) -> Events:
+    """The first n completions of learners that start again at once, but for the last one, and start them.
 
-    Rows draw as many as the one that needs most: whoever has completed i of them before the n-th completion
-    known so far may need another. The r-th of the (i + 1)-th ones belongs to whoever is the r-th to complete
-    i, so only times are sorted here, and nobody asks who it was.
+    In few rows, or among few learners, it sorts nothing: it takes the next completion of every row n times,
+    the smaller learner first where two tie.
     """
-    smallest = np.sort(finish, axis=1)[:, :n]
-    last, latest, row = smallest[:, -1], smallest[:, :-1], np.arange(len(finish))
-    drawn, width, tied = [], n - 1, False
-    while width:
-        drawn.append(source.times(everyone(len(finish), width))[..., 0])
-        more = drawn[-1].take(row, axis=0)
-        more += latest
-        more.sort(axis=1)
-        some = np.flatnonzero(more[:, 0] <= last)
-        row, more = row[some], more.take(some, axis=0)
-        joint = np.concatenate([smallest.take(some, axis=0), more], axis=1)
-        joint.partition(n - 1, axis=1)
-        smallest, last = joint[:, :n], joint[:, n - 1]
-        # Equal times are as good as impossible. If they are there, one too many does no harm.
-        tied |= bool(np.count_nonzero(joint == last[:, None]) > len(joint))
-        live = more <= last[:, None] if tied else more < last[:, None]
-        width = int(np.count_nonzero(live.any(axis=0)))
-        latest = more[:, :width]
-    return drawn
-
-
-def _one_by_one(finish: FloatArray, n: int, again: list[FloatArray]) -> Events:
-    """Sorts nothing: the next completion of every row, n times, the smaller learner first where two tie."""
     rows, P = finish.shape
-    done = Events(np.empty((rows, n)), np.empty((rows, n), narrow(P)))
-    step = max(1, PIECE // P)
-    for a in range(0, rows, step):
-        some = slice(a, a + step)
-        done.time[some], done.learner[some] = _steps(finish[some], n, [drawn[some] for drawn in again])
-    return done
-
-
-def _steps(finish: FloatArray, n: int, again: list[FloatArray]) -> Events:
-    """The same of rows whose arrays stay in the cache."""
-    (rows, P), depth = finish.shape, len(again) + 1
-    times = np.concatenate([*again, np.empty((rows, 1))], axis=1)
-    number = np.zeros(rows * P, np.intp)  # of completions of each learner
-    # Where the time is that the next one gets who has completed so many, (rows · depth).
-    begin = np.cumsum([0, *(drawn.shape[1] for drawn in again)])
-    place = (begin + begins(rows, times.shape[1])).reshape(-1)
-    running, learners, depths = finish.reshape(-1), begins(rows, P)[:, 0], begins(rows, depth)[:, 0]
+    if P > NARROW or (n > STEPS and rows < MANY):
+        done, _ = first_completions(finish, n, source)
+        source.start(done.learner[:, :-1])
+        return done
+    row, running = np.arange(rows), finish.reshape(-1)
     time, learner = np.empty((n, rows)), np.empty((n, rows), np.intp)
     for k in range(n):
-        who = finish.argmin(axis=1, out=learner[k]) + learners
-        now = running.take(who, out=time[k], mode="clip")
-        if k < n - 1:  # nobody asks what the last one does next
-            completed = number.take(who)
-            number[who] = completed + 1
-            completed += depths
-            at = place.take(completed)
-            place[completed] = at + 1
-            running[who] = now + times.reshape(-1).take(at)
+        who = finish.argmin(axis=1, out=learner[k])
+        place = row * P + who
+        now = running.take(place, out=time[k], mode="clip")
+        if k < n - 1:
+            running[place] = now + source.begin(row, who)
     return Events(time.T, learner.T)
 
 

@@ -133,38 +133,43 @@ class CommonTimes:
         self.law, self.P = law, P
         self.in_order = draws_in_order(law)
         self.rngs = [np.random.default_rng(seed) for seed in seeds]
-        self.drawn = np.empty((len(seeds), CHUNK, P))  # (rows, mini-batches, learners), with room to spare
+        # (mini-batches, rows, learners), with room to spare: more can be added without moving those there.
+        self.drawn = np.empty((CHUNK, len(seeds), P))
         self.length = 0  # mini-batches that have been drawn
-        self.started = np.zeros((len(seeds), P), np.intp)
+        self.size = len(seeds) * P
+        self.next = np.arange(
+            self.size
+        )  # where each learner of each row finds its next time, in the flat table
+        self.most = 0  # mini-batches that nobody has started more of
 
     def times(self, learner: Any, ahead: int = 0, count: int = 1) -> FloatArray:
         """The times that the stream of each learner holds for these mini-batches."""
-        rows, P = self.started.shape
-        number = self.started.reshape(-1).take(learner + begins(rows, P))
-        number += ahead
-        self._draw_up_to(number.max() + count - 1)
-        number += begins(rows, self.drawn.shape[1])
-        number *= P
-        number += learner
-        place = number[..., None] if count == 1 else number[..., None] + P * np.arange(count)
-        return np.asarray(self.drawn.reshape(-1).take(place))
+        place = self.next.take(learner + begins(len(self.rngs), self.P))
+        self._draw_up_to(place.max() // self.size + ahead + count - 1)
+        more = np.arange(ahead, ahead + count) * self.size
+        return np.asarray(self.drawn.reshape(-1).take(place[..., None] + more))
 
     def rounds(self, first: int, n: int) -> FloatArray:
         """The first-th mini-batch of every learner and the n - 1 after it, (rows, n, P), to be read only."""
         self._draw_up_to(first + n - 1)
-        return self.drawn[:, first : first + n]
+        return self.drawn[first : first + n].swapaxes(0, 1)
 
     def start(self, learner: Any) -> None:
         """Move these learners on by one mini-batch each time they are named."""
-        place = learner + begins(*self.started.shape)
-        self.started += np.bincount(place.ravel(), minlength=self.started.size).reshape(self.started.shape)
+        place = learner + begins(len(self.rngs), self.P)
+        self.next += np.bincount(place.ravel(), minlength=self.size) * self.size
+        self.most += learner.shape[1]
 
     def begin(self, row: Any, learner: Any) -> FloatArray:
         """The next time in each stream, which then moves on."""
-        number = self.started[row, learner]
-        self._draw_up_to(number.max(initial=-1))
-        self.started[row, learner] += 1
-        return np.asarray(self.drawn[row, number, learner])
+        if self.most >= self.length:  # somebody may have come to the end
+            self.most = int(self.next.max()) // self.size
+            self._draw_up_to(self.most)
+        self.most += 1
+        stream = row * self.P + learner
+        place = self.next.take(stream)
+        self.next[stream] = place + self.size
+        return np.asarray(self.drawn.reshape(-1).take(place))
 
     def reader(self, row: int) -> Callable[[int], float]:
         """The streams of this row from their beginning, each learner at its own pace."""
@@ -173,7 +178,7 @@ class CommonTimes:
         def read(learner: int) -> float:
             self._draw_up_to(number[learner])
             number[learner] += 1
-            return float(self.drawn[row, number[learner] - 1, learner])
+            return float(self.drawn[number[learner] - 1, row, learner])
 
         return read
 
@@ -181,10 +186,10 @@ class CommonTimes:
         while number >= self.length:
             # Somewhat more than asked for, in few calls, where the numbers do not depend on the calls.
             n = max(CHUNK, number + 1 - self.length, self.length // 4) if self.in_order else CHUNK
-            if self.length + n > self.drawn.shape[1]:  # room to spare, so that copying stays cheap
-                room = np.empty((len(self.rngs), max(2 * self.drawn.shape[1], self.length + n), self.P))
-                room[:, : self.length] = self.drawn[:, : self.length]
+            if self.length + n > len(self.drawn):  # room to spare, so that copying stays cheap
+                room = np.empty((max(2 * len(self.drawn), self.length + n), *self.drawn.shape[1:]))
+                room[: self.length] = self.drawn[: self.length]
                 self.drawn = room
-            for row, rng in zip(self.drawn, self.rngs, strict=True):
-                row[self.length : self.length + n] = self.law.sample(rng, (n, self.P))
+            for row, rng in enumerate(self.rngs):
+                self.drawn[self.length : self.length + n, row] = self.law.sample(rng, (n, self.P))
             self.length += n

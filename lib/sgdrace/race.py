@@ -32,7 +32,7 @@ from sgdrace._arguments import (
     shown,
     store,
 )
-from sgdrace._completions import everyone, first_completion_times, first_completions
+from sgdrace._completions import everyone, first_completion_times, first_completions, next_completions
 from sgdrace._estimate import Estimate, mean_of
 from sgdrace._memory import must_fit
 from sgdrace._records import Record, read_only
@@ -44,7 +44,7 @@ from sgdrace.variants import staleness_limit, variant_P_K
 
 BLOCK = 1 << 17  # numbers that a kernel holds at a time: 1 MB; larger arrays cost fresh pages each time
 STREAMS = 64  # times as many where they are streams, which are drawn once and read update by update
-FEW = 100  # pushes at a time below which a heap is faster than NumPy
+FEW = 24  # pushes at a time below which a heap is faster than NumPy
 LONG = 1 << 21  # pushes of one replica that are sorted at a time
 STILL = 1000  # updates without any time after which nobody waits for more
 BATCHES = 30  # stretches of a single replica whose means are compared
@@ -564,23 +564,18 @@ def _batch_round(plan: _Plan, finish: FloatArray, source: Source) -> tuple[Float
     """K-batch-sync: the first K mini-batches of P learners that go on at once after a push."""
     if not (plan.detail or source.tells_learners_apart):
         return first_completion_times(finish, plan.K, source), None
-    (pushed, who), _ = first_completions(finish, plan.K, source)
-    source.start(who[:, :-1])  # the push that completes the batch starts no other
-    return pushed, who
+    return next_completions(finish, plan.K, source)
 
 
 def _finish(rows: int, P: int, source: Source) -> FloatArray:
     """When everybody finishes who begins a mini-batch at time 0, (rows, P)."""
-    all_learners = everyone(rows, P)
-    finish = np.ascontiguousarray(source.times(all_learners)[..., 0])
-    source.start(all_learners)
-    return finish
+    return np.ascontiguousarray(source.begin(begins(rows, 1), everyone(rows, P)))
 
 
 def _async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
     """K-async: the K first learners wait for the update and pull it; the others go on with what they have."""
     (rows, J), P, K = out.time.shape, plan.P, plan.K
-    if rows * K <= (FEW if plan.detail or source.tells_learners_apart else FEW // 6):
+    if rows * K <= (FEW if plan.detail or source.tells_learners_apart else FEW // 3):
         for row in range(rows):
             _async_by_heap(plan, row, source, tick, out.of(slice(row, row + 1)))
         return
@@ -600,9 +595,8 @@ def _async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
         for j in range(n):
             place, pushes[j] = first_places(finish, K)
             who[j] = place - begins(rows, P)
-            taken = source.times(who[j])[..., 0] if times is None else times[j]
+            taken = source.begin(begins(rows, 1), who[j]) if times is None else times[j]
             finish.reshape(-1)[place] = taken + pushes[j, :, -1:]
-            source.start(who[j])
         tick(rows * n)
         out.time[:, a : a + n] = pushes[:n, :, -1].T
         if out.learner is not None and out.pushed is not None:
