@@ -492,31 +492,21 @@ def test_times_without_learners_are_the_times_with_learners():
         assert np.sort(bare, axis=1).tolist() == times.tolist()
 
 
-STEPPED = [(1, 1), (4, 1), (4, 3), (4, 4), (8, 2), (8, 8), (30, 30), (64, 16)]  # P, n
+STEPPED = [(1, 1), (1, 5), (4, 1), (4, 3), (4, 4), (4, 20), (8, 2), (8, 8), (30, 30), (64, 16)]  # P, n
 
 
-@pytest.mark.parametrize("law", [Exponential(), Pareto(1.2), Uniform()], ids=repr)
+@pytest.mark.parametrize("law", [Exponential(), Pareto(1.2), Empirical([0.0, 0.5, 1.0])], ids=repr)
 @pytest.mark.parametrize(("P", "n"), STEPPED)
 def test_completions_found_one_by_one_are_those_found_by_sorting(law, P, n, monkeypatch):
     found = []
-    for steps in (_completions.STEPS, 0):
-        monkeypatch.setattr(_completions, "STEPS", steps)
-        source = FreshTimes(law, np.random.default_rng(P), ahead=100)
-        done, _ = _completions.first_completions(source.times(np.empty((3000, P)))[..., 0], n, source)
-        found.append((done.time.tobytes(), done.learner.tobytes(), source.rng.bit_generator.state))
-    assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(("P", "n"), STEPPED)
-def test_completions_found_one_by_one_may_tie(P, n):
-    found = []
-    for tied in (False, True):
-        source = FreshTimes(Constant(0.5), np.random.default_rng(0), ahead=100)
-        source.without_ties = tied
-        finish = np.random.default_rng(n).integers(0, 4, (500, P)) / 4
-        done, _ = _completions.first_completions(finish, n, source)
-        found.append((done.time.tolist(), done.learner.tolist()))
-    assert found[0] == found[1]
+    for narrow in (_completions.NARROW, 0):
+        monkeypatch.setattr(_completions, "NARROW", narrow)
+        source = CommonTimes(law, P, seed_sequence(P).spawn(300))
+        for _ in range(3):  # rounds: each begins where the streams are after the one before
+            finish = source.begin(np.arange(300)[:, None], np.arange(P))
+            done = _completions.next_completions(finish, n, source)
+            found.append((done.time.tolist(), done.learner.tolist(), source.next.tolist()))
+    assert found[:3] == found[3:]
 
 
 UNTIL_LAWS = [Exponential(), Lomax(1.2), Constant(1.0), PerLearner(Uniform(), [1, 1, 1, 50]), Own(Pareto())]

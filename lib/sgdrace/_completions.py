@@ -44,7 +44,7 @@ def first_completions(
     known, latest, ahead = _begun(finish, n, source, resume)
     generated, count = [known.made], max(1, math.isqrt(n // P))
     done = Events(np.empty((rows, n)), np.empty((rows, n), narrow(P)))
-    # Who is given new times must be known of all rows, unless learners are alike.
+    # Streams are those of all rows; where learners are alike, rows that are done need no more times.
     leaves = not (resume or source.tells_learners_apart)
     while True:
         live = known.live(latest, P if resume else None)
@@ -57,10 +57,8 @@ def first_completions(
             break
         if ahead > 10 * n + 1000:
             raise ValueError("nearly all mini-batch times are 0, so that no time passes; use positive times.")
-        latest = first_events(latest, width)
-        who = everyone(rows, width) if leaves else latest.learner
-        times = source.times(who, ahead, count)
-        more = _later(latest.time, times[known.row] if leaves else times)
+        latest = latest.at(np.argsort(~live, axis=1, kind="stable")[:, :width])  # the live, and who fills up
+        more = _later(latest.time, source.times(latest.learner, ahead, count))
         ahead += count
         generated.append(Events(more, latest.learner.repeat(count, axis=1)))
         known.add(generated[-1])
@@ -147,7 +145,7 @@ class _Completions:
 def _begun(finish: FloatArray, n: int, source: Source, resume: bool) -> tuple[_Completions, Events, int]:
     """At least n completions, the latest one of each learner, and how many mini-batches of each that took.
 
-    Long runs begin with what nearly all learners need, short ones with one mini-batch at a time.
+    Long runs begin with what nearly all learners need.
     """
     rows, P = finish.shape
     if n <= P and not resume:  # nobody else can be among the first n, and only the last one cannot go on
@@ -155,15 +153,12 @@ def _begun(finish: FloatArray, n: int, source: Source, resume: bool) -> tuple[_C
         made = Events(time, who.astype(narrow(P)))
         return _Completions(made, n, True), Events(time[:, :-1], made.learner[:, :-1]), 0
     each = n // P  # completions that a learner has among the first n, on average
-    count = each + 2 * math.isqrt(each) if each >= 8 else -(-n // P) - 1
+    count = each + 2 * math.isqrt(each) if each >= 8 else each + math.isqrt(each) + 1
     time = np.empty((rows, P, count + 1))
     time[:, :, 0] = finish
-    step = count if each >= 8 else 1
-    for a in range(0, count, step):
-        time[:, :, a + 1 : a + 1 + step] = source.times(everyone(rows, P), a, step)
-    if count:
-        # A running sum adds in the same order as a clock does, so that equal times stay equal.
-        np.cumsum(time, axis=2, out=time)
+    time[:, :, 1:] = source.times(everyone(rows, P), 0, count)
+    # A running sum adds in the same order as a clock does, so that equal times stay equal.
+    np.cumsum(time, axis=2, out=time)
     learner = np.repeat(np.arange(P, dtype=narrow(P)), count + 1)
     made = Events(time.reshape(rows, -1), np.broadcast_to(learner, (rows, learner.size)))
     latest = Events(time[:, :, -1], everyone(rows, P))

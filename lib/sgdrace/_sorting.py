@@ -33,6 +33,11 @@ class Events(NamedTuple):
         """Those of some rows."""
         return Events(self.time[some], self.learner[some])
 
+    def at(self, column: Learners) -> "Events":
+        """Those in some columns of each row."""
+        time = np.take_along_axis(self.time, column, 1)
+        return Events(time, np.take_along_axis(self.learner, column, 1))
+
     def beside(self, other: "Events") -> "Events":
         """Row by row with others."""
         time = np.concatenate([self.time, other.time], axis=1)

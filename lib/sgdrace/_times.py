@@ -35,7 +35,6 @@ AHEAD = 1 << 13  # and where few are needed at a time
 # Each time comes from the next draws of the generator alone, so that two calls give what one call gives.
 IN_ORDER = {Constant, Empirical, Erlang, Exponential, Gamma, LogNormal, Lomax, Pareto, ShiftedExponential}
 IN_ORDER |= {Uniform, Weibull}
-WITH_TIES = {Constant, Empirical}
 
 
 def draws_in_order(law: DelayLaw | PerLearner) -> bool:
@@ -50,7 +49,6 @@ class Source(Protocol):
 
     tells_learners_apart: bool
     in_one_call: bool  # whether times of many updates may be asked for at once: they are the same
-    without_ties: bool  # whether, besides, no two times are equal but by rounding
 
     def times(self, learner: Any, ahead: int = 0, count: int = 1) -> FloatArray:
         """Times (rows, n, count) of the next mini-batches of these learners (rows, n), `ahead` skipped."""
@@ -80,7 +78,6 @@ class FreshTimes:
         self.tells_learners_apart = isinstance(law, PerLearner)
         self.ahead = ahead if draws_in_order(law) else 0
         self.in_one_call = bool(self.ahead) and not self.tells_learners_apart
-        self.without_ties = self.in_one_call and type(law) not in WITH_TIES
         self.drawn = np.empty(0)  # and not yet handed out
 
     def times(self, learner: Any, ahead: int = 0, count: int = 1) -> FloatArray:
@@ -127,7 +124,7 @@ class CommonTimes:
     Row r depends on its own seed alone, not on how many rows there are or who asks in which order.
     """
 
-    tells_learners_apart, in_one_call, without_ties = True, False, False
+    tells_learners_apart, in_one_call = True, False
 
     def __init__(self, law: DelayLaw | PerLearner, P: int, seeds: list[np.random.SeedSequence]) -> None:
         self.law, self.P = law, P
