@@ -501,12 +501,12 @@ def test_completions_found_one_by_one_are_those_found_by_sorting(law, P, n, monk
     found = []
     for narrow in (_completions.NARROW, 0):
         monkeypatch.setattr(_completions, "NARROW", narrow)
-        source = CommonTimes(law, P, seed_sequence(P).spawn(300))
-        for _ in range(3):  # rounds: each begins where the streams are after the one before
-            finish = source.begin(np.arange(300)[:, None], np.arange(P))
+        source = CommonTimes(law, P, seed_sequence(P).spawn(20))
+        for _ in range(20):  # rounds: each begins where the streams are after the one before
+            finish = source.begin(np.arange(20)[:, None], np.arange(P))
             done = _completions.next_completions(finish, n, source)
             found.append((done.time.tolist(), done.learner.tolist(), source.next.tolist()))
-    assert found[:3] == found[3:]
+    assert found[:20] == found[20:]
 
 
 UNTIL_LAWS = [Exponential(), Lomax(1.2), Constant(1.0), PerLearner(Uniform(), [1, 1, 1, 50]), Own(Pareto())]
