@@ -55,7 +55,7 @@ class Frozen:
 @pytest.fixture
 def quick(monkeypatch):
     """Without the long burn-in, where numbers do not matter."""
-    monkeypatch.setattr(runtimes, "BURN_IN", 10)
+    monkeypatch.setitem(runtime_table.__kwdefaults__, "burn_in", 10)
     runtimes._simulate_once.cache_clear()
     yield
     runtimes._simulate_once.cache_clear()
@@ -339,3 +339,12 @@ def test_a_wrong_record_is_refused(wrong, error, message):
 def test_wrong_calls_are_refused_in_one_sentence(wrong, error, message):
     with pytest.raises(error, match=message):
         runtime_table(**{"variant": "K-async", "P": 4, "law": Pareto(), "K": 2} | wrong)
+
+
+def test_the_burn_in_is_left_out():
+    """Learners start together: the first four push after 1 s, and later on four do every half a second."""
+    law = Uniform(0.9, 1.1)
+    first, later = (runtime_table("K-async", 8, law, 4, updates=1, burn_in=n).mean[0] for n in (0, 2000))
+    assert first > 0.95 and later < 0.7
+    with pytest.raises(ValueError, match="burn_in must be"):
+        runtime_table("K-async", 8, Uniform(), 4, burn_in=-1)

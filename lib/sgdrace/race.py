@@ -458,7 +458,7 @@ def _kernel_of(variant: str, plan: _Plan) -> tuple[_Kernel, int]:
     """
     P, K, J = plan.P, plan.K, plan.J
     if plan.limit is not None:
-        return _async_with_limit, P + (K + P) * J if plan.common else P
+        return _async_with_limit, P + K * J
     gaps = None if plan.detail or plan.common else _gaps_of(variant, plan)
     if gaps is not None:
         return partial(_independent_gaps, gaps), J
@@ -636,36 +636,41 @@ def _async_by_heap(plan: _Plan, row: int, source: Source, tick: _Tick, out: _Blo
 def _async_with_limit(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
     """Async variants that ignore gradients of a larger staleness: the next push of every replica, in turns.
 
-    Replicas ignore different pushes, so each is at its own update. Those that have made all are left behind.
+    Replicas ignore different pushes, so each is at its own update; all go on until the last one is done.
     """
     (rows, J), P, K = out.time.shape, plan.P, plan.K
-    limit, waits = cast(int, plan.limit), not plan.batch
-    finish = _finish(rows, P, source)
-    version, idle = np.zeros((rows, P), np.int32), np.zeros((rows, P), bool)
-    time, learner, staleness, pushed, ignored = out
-    update, number = np.zeros(rows, np.intp), np.zeros(rows, np.intp)  # j, and how many pushes it has so far
-    row = np.arange(rows)
-    while row.size:
-        who = finish[row].argmin(axis=1)
-        now, j, k = finish[row, who], update[row], number[row]
-        stale = j - version[row, who]
-        used = stale <= limit
-        if learner is not None and staleness is not None and pushed is not None and ignored is not None:
-            ignored[row[~used], j[~used], who[~used]] = now[~used]
-            at = row[used], j[used], k[used]
-            learner[at], staleness[at], pushed[at] = who[used], stale[used], now[used]
-        done = used & (k == K - 1)
-        time[row[done], j[done]] = now[done]
-        update[row], number[row] = j + done, np.where(done, 0, k + used)
-        if waits:
-            finish[row, who], idle[row, who] = np.inf, used
-        starts = done[:, None] & idle[row]
-        starts[np.arange(row.size), who] = done | ~used | (not waits)
-        n, again = np.nonzero(starts)
-        finish[row[n], again] = now[n] + source.begin(row[n], again)
-        version[row[n], again], idle[row[n], again] = update[row[n]], False
-        tick(int(done.sum()))
-        row = row[update[row] < J]
+    finish, limit = _finish(rows, P, source), cast(int, plan.limit)
+    version, idle = np.zeros((rows, P), np.intp), np.zeros((rows, P), bool)
+    row, used, updates = np.arange(rows), np.zeros(rows, np.intp), 0  # pushes of each, updates of all
+    log = []
+    while updates < J:
+        who = finish.argmin(axis=1)
+        place = row * P + who
+        now, stale = finish.reshape(-1).take(place), used // K - version.reshape(-1).take(place)
+        counts = stale <= limit
+        log.append((used, who, now, stale, counts))
+        used = used + counts
+        if plan.batch:  # whoever pushes goes on at once
+            finish.reshape(-1)[place] = now + source.begin(row, who)
+            version.reshape(-1)[place] = used // K
+        else:
+            finish[row, who], idle[row, who] = np.inf, counts
+            starts = idle & (counts & (used % K == 0))[:, None]
+            starts[row, who] |= ~counts
+            n, again = np.nonzero(starts)
+            finish[starts], version[starts] = now[n] + source.begin(n, again), (used // K)[n]
+            idle &= ~starts
+        before, updates = updates, min(int(used.min()) // K, J)
+        tick(rows * (updates - before))
+    number, who, now, stale, counts = (np.array(part) for part in zip(*log, strict=True))  # (pushes, rows)
+    n, r = np.nonzero(counts & (number < J * K))
+    j, k = np.divmod(number[n, r], K)
+    out.time[r, j] = now[n, r]  # of the pushes of an update the last one stays
+    _, learner, staleness, pushed, ignored = out
+    if learner is not None and staleness is not None and pushed is not None and ignored is not None:
+        learner[r, j, k], staleness[r, j, k], pushed[r, j, k] = who[n, r], stale[n, r], now[n, r]
+        n, r = np.nonzero(~counts & (number < J * K))
+        ignored[r, number[n, r] // K, who[n, r]] = now[n, r]
 
 
 def _batch_async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:

@@ -24,7 +24,6 @@ from sgdrace.theory.tables import RuntimeTable
 from sgdrace.variants import variant_P_K
 
 SIMULATION = "simulation"
-BURN_IN = 2000  # updates that are not measured: learners start together and fall out of step only slowly
 MOST_K = 10_000  # rows of one table
 
 _Entry = tuple[float, float, str]  # E[T], its standard error, how it was found
@@ -38,14 +37,16 @@ def runtime_table(
     *,
     updates: int = 2000,
     replicas: int = 64,
+    burn_in: int = 2000,
     seed: Seed = 0,
     progress: bool = False,
 ) -> RuntimeTable:
     """E[T_K] for K = 1, ..., P, or for the K that are asked for, by formula, by quadrature or by simulation.
 
     Simulated are K-async with 1 < K < P where the law is not memoryless, what `theory` cannot integrate, and
-    a law of your own that has only a `sample`: so many `updates` in each of so many `replicas`, after 2000
-    others that are left out in the asynchronous variants. The standard error is that of the mean over
+    a law of your own that has only a `sample`: so many `updates` in each of so many `replicas`, in the
+    asynchronous variants after a `burn_in` of others that are left out, since learners start together and
+    fall out of step only slowly if their times vary little. The standard error is that of the mean over
     replicas; trust it for laws with a finite variance. (If all delays are constants, every replica is the
     same race, and what is wrong is at most one period of it in all updates.) Simulations are kept for the
     next call, unless the law is an object that could change in between.
@@ -63,13 +64,16 @@ def runtime_table(
     X = law_of_learners(law, P)
     counts = _counts(variant, P, K)
     length, repeated = count("updates", updates), count("replicas", replicas, minimum=2)
+    left_out = (
+        count("burn_in", burn_in, minimum=0) if variant.endswith("-async") else 0
+    )  # rounds are all alike
     root, shows = seed_sequence(seed), flag("progress", progress)
     entries = _known(variant, P, counts, X)
     left = [k for k in counts if k not in entries]
     if left:
         _check_mean(X)
     for k in tqdm(left, unit=" K", disable=not shows):
-        entries[k] = _measured(_Asked(variant, P, k, length, repeated, _key(X, root), X, root))
+        entries[k] = _measured(_Asked(variant, P, k, length, repeated, left_out, _key(X, root), X, root))
     mean, error, source = zip(*(entries[k] for k in counts), strict=True)
     return RuntimeTable(variant, P, law, np.array(counts), np.array(mean), np.array(error), source)
 
@@ -125,6 +129,7 @@ class _Asked:
     K: int
     updates: int
     replicas: int
+    burn_in: int
     key: Hashable  # of law and seed; None if nothing tells them from others
     law: DelayLaw | PerLearner = field(compare=False)
     root: np.random.SeedSequence = field(compare=False)
@@ -135,18 +140,17 @@ def _measured(asked: _Asked) -> _Entry:
 
 
 def _simulate(asked: _Asked) -> _Entry:
-    burn_in = BURN_IN if asked.variant.endswith("-async") else 0  # synchronous rounds are all alike
     race = simulate(
         asked.variant,
         asked.P,
         asked.K,
         asked.law,
-        updates=burn_in + asked.updates,
+        updates=asked.burn_in + asked.updates,
         replicas=asked.replicas,
         seed=asked.root,
         detail=False,
     )
-    return *race.time_per_update(burn_in), SIMULATION
+    return *race.time_per_update(asked.burn_in), SIMULATION
 
 
 _simulate_once = lru_cache(maxsize=1 << 14)(_simulate)
