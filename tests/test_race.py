@@ -427,17 +427,6 @@ def test_common_random_numbers_make_identical_protocols_identical():
     ).all()
 
 
-def test_earliest_breaks_ties_by_learner():
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        finish = rng.integers(0, 4, size=(3, 9)).astype(float)
-        for n in range(1, 10):
-            assert (
-                _completions.earliest(finish, n).tolist()
-                == finish.argsort(axis=1, kind="stable")[:, :n].tolist()
-            )
-
-
 class TestRace:
     race = simulate("K-async", 4, 2, Exponential(), updates=50, replicas=3, seed=0)
 

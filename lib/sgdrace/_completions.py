@@ -26,11 +26,6 @@ def everyone(rows: int, P: int) -> Learners:
     return np.broadcast_to(np.arange(P, dtype=np.int32), (rows, P))
 
 
-def earliest(finish: FloatArray, n: int) -> Learners:
-    """Columns of the n smallest entries of each row, the earliest first."""
-    return first_columns(finish, n)[0]
-
-
 def first_completions(
     finish: FloatArray, n: int, source: Source, resume: bool = False
 ) -> tuple[Events, FloatArray | None]:

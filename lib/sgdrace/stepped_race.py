@@ -4,15 +4,14 @@ Knows the four variants and delays, as `race` does, but lets somebody else choos
 each replica on its own. `race.simulate` is much faster where K is fixed.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgdrace._arguments import FloatArray, IntArray, Seed, count, generator, shown
-from sgdrace._completions import earliest
 from sgdrace._memory import must_fit
-from sgdrace._sorting import Learners
+from sgdrace._sorting import Learners, first_columns
 from sgdrace._times import FreshTimes, Source
 from sgdrace.delays import Law, law_of_learners
 from sgdrace.variants import variant_P_K
@@ -60,7 +59,8 @@ class SteppedRace:
         self.row = np.arange(self.replicas)
         self.version = np.zeros((self.replicas, self.P), np.int32)  # of the model each learner works from
         self.finish = np.zeros((self.replicas, self.P))
-        self._restart(np.ones((self.replicas, self.P), bool), np.zeros(self.replicas), version=0)
+        row, learner = np.indices(self.finish.shape).reshape(2, -1)
+        self._restart(row, learner, np.zeros(row.size), version=0)
 
     @np.errstate(over="ignore")  # what overflows is refused below
     def update(self, K: ArrayLike) -> RaceStep:
@@ -83,43 +83,43 @@ class SteppedRace:
                 f"the times of {self.law!r} are too large: their sum is no longer a finite number."
             )
         self.updates += 1
-        self._restart(waiting, pushes.time, self.updates)
+        row, learner = np.nonzero(waiting)
+        self._restart(row, learner, pushes.time[row], self.updates)
         return pushes
 
     def _pushes(self, counts: IntArray, pushes: RaceStep) -> BoolArray:
         """The first K learners push and wait."""
-        order = earliest(self.finish, pushes.learner.shape[1])
+        who, when = first_columns(self.finish, pushes.learner.shape[1])
+        row, k = np.nonzero(np.arange(who.shape[1]) < counts[:, None])
+        self._record(pushes, row, k, who[row, k])
+        pushes.time[:] = when[self.row, counts - 1]
         waiting = np.zeros(self.finish.shape, bool)
-        for k, learner in enumerate(order.T):
-            active = k < counts
-            self._record(pushes, k, active, learner)
-            waiting[self.row[active], learner[active]] = True
+        waiting[row, who[row, k]] = True
         return waiting
 
     def _pushes_in_batch(self, counts: IntArray, pushes: RaceStep) -> BoolArray:
         """K pushes, each but the last followed at once by another mini-batch with the current model."""
         waiting = np.zeros(self.finish.shape, bool)
+        row = self.row
         for k in range(pushes.learner.shape[1]):
-            active = k < counts
-            learner = self.finish.argmin(axis=1)
-            self._record(pushes, k, active, learner)
-            last = k == counts - 1
-            waiting[self.row[last], learner[last]] = True
-            goes_on = np.zeros(self.finish.shape, bool)
-            goes_on[self.row[active & ~last], learner[active & ~last]] = True
-            self._restart(goes_on, self.finish[self.row, learner], self.updates)
+            row = row[k < counts[row]]
+            who = self.finish[row].argmin(axis=1)
+            now = self._record(pushes, row, k, who)
+            last = k == counts[row] - 1
+            pushes.time[row[last]], waiting[row[last], who[last]] = now[last], True
+            self._restart(row[~last], who[~last], now[~last], self.updates)
         return waiting
 
-    def _record(self, pushes: RaceStep, k: int, active: BoolArray, learner: Learners) -> None:
-        row, who = self.row[active], learner[active]
-        pushes.learner[row, k] = who
+    def _record(self, pushes: RaceStep, row: Learners, k: Any, who: Learners) -> FloatArray:
+        """Note the k-th pushes of some replicas, and tell when they come."""
+        now = self.finish[row, who]
+        pushes.learner[row, k], pushes.pushed[row, k] = who, now
         pushes.staleness[row, k] = self.updates - self.version[row, who]
-        pushes.pushed[row, k] = pushes.time[row] = self.finish[row, who]
+        return now
 
-    def _restart(self, who: BoolArray, now: FloatArray, version: int) -> None:
-        """These learners (replicas, P) start a mini-batch now, from this version of the model."""
-        row, learner = np.nonzero(who)
-        self.finish[row, learner] = now[row] + self.source.begin(row, learner)
+    def _restart(self, row: Learners, learner: Learners, now: FloatArray, version: int) -> None:
+        """These learners of these replicas start a mini-batch now, from this version of the model."""
+        self.finish[row, learner] = now + self.source.begin(row, learner)
         self.version[row, learner] = version
 
     def _checked(self, K: ArrayLike) -> IntArray:
