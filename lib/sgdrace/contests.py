@@ -97,11 +97,15 @@ def _different(P: int, counts: Sequence[int]) -> Iterator[tuple[str, int]]:
 
 
 def _long_enough(variant: str, P: int, K: int, law: Law, until: float, replicas: int, seed: Seed) -> Race:
-    """A race in which all replicas pass a time: without common random numbers, so it is fast."""
-    race = simulate(variant, P, K, law, FIRST, replicas, seed)
+    """A race in which all replicas pass a time: without common random numbers, so it is fast.
+
+    Gradients of a sync race are never stale, so nobody asks who pushed them.
+    """
+    detail = variant.endswith("-async")
+    race = simulate(variant, P, K, law, FIRST, replicas, seed, detail)
     while (end := float(race.time[:, -1].min())) < until:
         longer = race.time.shape[1] * max(ROOM * until / end, 1.5) if end else 2 * race.time.shape[1]
-        race = simulate(variant, P, K, law, math.ceil(longer), replicas, seed)
+        race = simulate(variant, P, K, law, math.ceil(longer), replicas, seed, detail)
     return race.first(int((race.time < until).sum(axis=1).max()) + 1)
 
 
