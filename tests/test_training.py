@@ -771,6 +771,7 @@ class TestPreparedUpdates:
             (Quadratic([0.1, 1.0], sigma2=0.5, start=3.0), 0.1),
             (Quadratic(sigma2=0.0), 2.0),
             (Quadratic([1.0, 30.0]), 0.4),  # diverges, some replicas before others
+            (Quadratic([1e290, 1.0], start=1e10), 1e-291),  # its loss overflows, its weights do not
             (OwnLoss([1.0, 30.0]), 0.4),
             (LeastSquares(X, X.sum(axis=1), m=8), 0.1),
             (LogisticRegression(X, CLASSES > 0, m=8, l2=0.1), 0.5),
@@ -782,9 +783,12 @@ class TestPreparedUpdates:
     def test_are_those_made_one_by_one(self, variant, problem, eta, ahead, monkeypatch):
         race = simulate(variant, 6, 2, Exponential(), updates=90, replicas=9, seed=4)
         monkeypatch.setattr(_prepared, "AHEAD", ahead)
-        prepared = train(problem, race, eta, seed=2, every=4)
+        asked = [
+            {"every": every, "gradients": gradients} for every in (1, 4, 90) for gradients in (False, True)
+        ]
+        prepared = [train(problem, race, eta, seed=2, **how) for how in asked]
         monkeypatch.setattr(training.Replay, "prepared", lambda self, race: None)
-        assert train(problem, race, eta, seed=2, every=4) == prepared
+        assert [train(problem, race, eta, seed=2, **how) for how in asked] == prepared
 
     def test_were_left_where_a_replica_diverges(self):
         race = simulate("K-async", 6, 2, Exponential(), updates=90, replicas=9, seed=4)

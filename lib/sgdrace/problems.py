@@ -252,8 +252,13 @@ class Quadratic(Problem):
         else:
             on.take(w, on.whole(row), gradient)
         gradient *= self._curvatures(work)
-        gradient += on.floats(self._sd * choice)
+        gradient += on.floats(self.noise(choice))
         return gradient
+
+    def noise(self, choice: NDArray[Any]) -> FloatArray:
+        """What the gradients of drawn mini-batches have besides ∇F."""
+        noise: FloatArray = self._sd * choice
+        return noise
 
 
 class _Data(NamedTuple):

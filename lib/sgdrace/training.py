@@ -30,7 +30,7 @@ from sgdrace._arguments import (
     store,
 )
 from sgdrace._arrays import HOST, Arrays
-from sgdrace._prepared import PreparedUpdates
+from sgdrace._prepared import PreparedUpdates, QuadraticUpdates
 from sgdrace._records import Record, read_only
 from sgdrace.gpu.devices import arrays_for
 from sgdrace.learning_rates import (
@@ -327,7 +327,11 @@ def train(
             records.must_hold(updates, int(np.max(race.K)))
             staleness_of, drawn_of = _staleness_of(race, part), _drawn_of(race, part)
             prepared = replay.prepared(race)
-            for j in range(updates):
+            while (j := replay.version) < updates:
+                if prepared is not None and (made := prepared.stretch()):
+                    records.add_past(race, range(-(-j // every) * every, j + made, every))
+                    bar.update(made)
+                    continue
                 if j % every == 0:
                     begun = race.time[part, j - 1] if j else np.zeros(part.stop - part.start)
                     records.add(begun, staleness_of(j))  # (replicas of the part, K)
@@ -433,7 +437,11 @@ class Replay:
     @property
     def weights(self) -> Any:
         """The current version, (replicas, d)."""
-        return self.seen[self.version % self.seen.shape[0], ...]
+        return self.at(self.version)
+
+    def at(self, version: Any) -> Any:
+        """A version that is still there, (replicas, d), or several of them, (versions, replicas, d)."""
+        return self.seen[version % self.seen.shape[0], ...]
 
     @property
     def table(self) -> Any:
@@ -463,10 +471,14 @@ class Replay:
         if depth > len(self.ring):
             self.reserve(depth + depth // 2)
 
-    def rows(self, staleness: NDArray[Any]) -> NDArray[np.intp]:
-        """Where the table holds the version of each gradient, (replicas, K); the current one for none."""
+    def rows(self, staleness: NDArray[Any], version: Any) -> NDArray[np.intp]:
+        """Where the table holds what each gradient of an update was taken at, of the shape of staleness.
+
+        The update starts from a version, or there are several (versions,), each with staleness (replicas, K).
+        """
         depth, replicas, _ = self.ring.shape
-        row: NDArray[np.intp] = (self.version - np.maximum(staleness, 0).astype(np.intp)) % depth
+        begun = np.asarray(version)[..., None, None]
+        row: NDArray[np.intp] = (begun - np.maximum(staleness, 0).astype(np.intp)) % depth
         row *= replicas
         row += self.replica
         return row
@@ -476,7 +488,9 @@ class Replay:
         if not (isinstance(race.K, int) and self.constant and self.on.plain):
             return None
         eta = cast(ConstantRate, self.learning_rate).eta
-        return PreparedUpdates(self, eta, race.staleness, race.K, race.time.shape[1])
+        many = 2 * self.ring.nbytes < RING_LIMIT and QuadraticUpdates.suits(self)
+        kind = QuadraticUpdates if many else PreparedUpdates
+        return kind(self, eta, race.staleness, race.K, race.time.shape[1])
 
     def update(
         self,
@@ -495,7 +509,7 @@ class Replay:
             self._advance(self.weights, 0.0, np.zeros(used.shape), used)
             return
         everywhere = bool(used.all())
-        row = self.rows(staleness)
+        row = self.rows(staleness, self.version)  # (replicas, K); the current version for no gradient
         if choice is None:
             choice = self.draw(row.size if everywhere else int(used.sum()), drawn)
         # Overflow on the way to infinity is no accident here: `_frozen` reports it.
@@ -543,23 +557,30 @@ class Replay:
         loss[diverged[replica] >= 0] = np.inf
         return loss
 
-    def gradient_squares(self, staleness: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-        """||∇F(w_j)||² and the mean over K of ||∇F(w_j) - ∇F(w_τ)||², both (replicas,)."""
+    def past_losses(self, version: NDArray[Any]) -> FloatArray:
+        """F of versions that are still there and in which nothing has diverged, (versions, replicas)."""
+        return self.on.host(self.problem.loss(self.at(version), **self.with_work))
+
+    def gradient_squares(self, staleness: NDArray[Any], version: Any) -> tuple[FloatArray, FloatArray]:
+        """||∇F(w_j)||² and the mean over K of ||∇F(w_j) - ∇F(w_τ)||², both (replicas,), for a version j.
+
+        For several versions (versions,), with staleness (versions, replicas, K), both have a row each.
+        """
         xp, used = self.xp, staleness >= 0
         with np.errstate(over="ignore", invalid="ignore"):
-            now, old = self.weights, self._versions(self.rows(staleness))
+            now, old = self.at(version), self._versions(self.rows(staleness, version))
             here = self._given("gradient", self.problem.gradient(now, **self.with_work), now.shape)
             there = self._given("gradient", self.problem.gradient(old, **self.with_work), old.shape)
-            gap = xp.sum(xp.square(here[:, None, :] - there), axis=2)  # (replicas, K)
+            gap = xp.sum(xp.square(here[..., None, :] - there), axis=-1)  # (..., replicas, K)
             square = self.on.host(xp.vecdot(here, here))
-            gap_square = self.on.host(xp.sum(gap, axis=1)) / used.sum(axis=1)
+            gap_square = self.on.host(xp.sum(gap, axis=-1)) / used.sum(axis=-1)
         diverged = self.diverged
         for values in (square, gap_square):
             values[(diverged >= 0) | ~np.isfinite(values)] = np.inf
         return square, gap_square
 
     def _versions(self, row: NDArray[np.intp]) -> Any:
-        """The weights that gradients were taken at, (replicas, K, d), for the caller to overwrite."""
+        """The weights that gradients were taken at, (..., replicas, K, d), for the caller to overwrite."""
         flat = self.xp.take(self.table, self.on.whole(row.ravel()), axis=0)
         return self.xp.reshape(flat, (*row.shape, -1))
 
@@ -647,9 +668,24 @@ class Records:
         self.time.append(time)
         self.loss.append(self.replay.loss())
         if self.gradients and staleness is not None:
-            square, gap = self.replay.gradient_squares(staleness)
+            square, gap = self.replay.gradient_squares(staleness, self.replay.version)
             self.square.append(square)
             self.gap.append(gap)
+
+    def add_past(self, race: Race, version: range) -> None:
+        """Record versions of all replicas of a race that are still there, none of them diverged."""
+        if not version:
+            return
+        past = np.array(version)
+        self.updates += version
+        self.time += list(np.where(past[:, None] > 0, race.time.T[past - 1], 0.0))
+        self.loss += list(self.replay.past_losses(past))
+        if self.gradients:
+            staleness = _staleness_of(race, slice(0, len(race.time)))
+            seen = np.stack([staleness(j) for j in version])  # (versions, replicas, K)
+            square, gap = self.replay.gradient_squares(seen, past)
+            self.square += list(square)
+            self.gap += list(gap)
 
     def must_hold(self, updates: float, K: int) -> None:
         """Refuse a run of so many updates, of up to K gradients each, whose records no memory can hold."""
