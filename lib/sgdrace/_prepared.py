@@ -95,7 +95,7 @@ class QuadraticUpdates(PreparedUpdates):
         # A kind of problem that is made of this one may draw otherwise.
         return (
             type(problem) is Quadratic
-            and AHEAD >= 2 * replicas * K * d
+            and 2 * replicas * K * d <= AHEAD
             and math.isfinite(4 * replay.limit * problem.L)
         )
 
