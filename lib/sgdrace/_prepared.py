@@ -86,10 +86,18 @@ class QuadraticUpdates(PreparedUpdates):
         self.choices: NDArray[Any] = np.empty(0)  # (updates of the stretch, size, d)
 
     @staticmethod
-    def suits(replay: Any) -> bool:
-        """Whether this is a quadratic whose loss is finite wherever its weights have not diverged."""
+    def suits(replay: Any, K: int) -> bool:
+        """Whether this is a quadratic, so small that a stretch is worth it, with finite losses.
+
+        They are finite wherever the weights have not diverged, unless its curvature is extreme.
+        """
+        problem, (_, replicas, d) = replay.problem, replay.ring.shape
         # A kind of problem that is made of this one may draw otherwise.
-        return type(replay.problem) is Quadratic and math.isfinite(4 * replay.limit * replay.problem.L)
+        return (
+            type(problem) is Quadratic
+            and 2 * replicas * K * d <= AHEAD
+            and math.isfinite(4 * replay.limit * problem.L)
+        )
 
     def stretch(self) -> int:
         if self.over:

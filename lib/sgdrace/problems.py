@@ -38,9 +38,6 @@ PIECE = 2**22
 # Element by element it is faster in pieces of so many (256 KB), which stay in the cache of a processor.
 CACHED = 2**15
 
-# Weights of mini-batches that go through both matrix products together (512 KB): see CACHED.
-RUN = 2**16
-
 CONSTANTS = ("L", "c", "sigma2", "M_G", "minimum")
 ASKED_BY_BOUNDS = ("L", "c", "sigma2", "M_G", "m", "e_0")
 
@@ -67,14 +64,6 @@ class Workspace:
         if memory is None or memory.size < size:
             memory = self._memory[name] = self.on.empty((size,))
         return self.xp.reshape(memory[:size], shape)
-
-    def taken(self, name: str, source: Any, index: Any) -> Any:
-        """Rows of a matrix, where they are floats in the array of this name."""
-        if source.dtype != self.on.dtype:
-            return self.xp.take(source, index, axis=0)
-        rows = self.array(name, (index.shape[0], source.shape[1]))
-        self.on.take(source, index, rows)
-        return rows
 
     def kept(self, owner: Any, make: Callable[[Arrays], Any]) -> Any:
         """What an owner has made for these arrays; it is made once."""
@@ -443,52 +432,32 @@ class DataProblem(Problem):
 
     def _piece(self, w: Any, choice: NDArray[Any], row: NDArray[Any], gradient: Any, work: Workspace) -> None:
         """Sort by block, so that all gradients of a block are two matrix products, and sort back."""
-        on, size = work.on, len(choice)
-        order = np.argsort(choice, kind="stable")
-        block, sorted_row = choice[order], row[order]
-        ends = np.bincount(choice, minlength=self.blocks).cumsum()
-        sums = work.array("sums", (size, self.dimension))  # over the rows of each block
-        # A device has more to do at a time; on the host, what stays in the cache until it is done with.
-        most = RUN // max(self.dimension, self.units * self.m) if on.on_host else size
-        for blocks, part in _runs(ends, most):
-            here = ends[blocks] - part.start
-            self._sum_over_blocks(w, blocks, here, block[part], sorted_row[part], sums[part, :], work)
-        back = np.empty_like(order)
-        back[order] = np.arange(size)
-        on.take(sums, on.whole(back), gradient)
-
-    def _sum_over_blocks(
-        self,
-        w: Any,
-        blocks: slice,
-        ends: NDArray[Any],
-        block: NDArray[Any],
-        row: NDArray[Any],
-        sums: Any,
-        work: Workspace,
-    ) -> None:
-        """The gradients of a run of blocks, each of which ends somewhere in `sums`, which receives them."""
         on, xp, data = work.on, work.xp, self._data_in(work)
-        size, units, (_, p) = len(row), self.units, self.X.shape
-        ends = ends * units
+        size, units, (_, p) = len(choice), self.units, self.X.shape
+        order = np.argsort(choice, kind="stable")
+        block = on.whole(choice[order])
+        ends = np.bincount(choice, minlength=self.blocks).cumsum() * units
         at = work.array("at", (size, self.dimension))
-        on.take(w, on.whole(row), at)
+        on.take(w, on.whole(row[order]), at)
         z = work.array("z", (size * units, self.m))
-        _products(xp.reshape(self._first(at), (-1, p)), data.columns[blocks], ends, z, on)
+        _products(xp.reshape(self._first(at), (-1, p)), data.columns, ends, z, on)
+        sums = work.array("sums", (size, self.dimension))  # over the rows of each block
         rest = sums[:, units * p :]
-        which = on.whole(block)
-        live = xp.take(data.live, which, axis=0) if self._padded else None
-        y = work.taken("y", data.targets, which)
+        live = xp.take(data.live, block, axis=0) if self._padded else None
+        y = xp.take(data.targets, block, axis=0)
         self._derivatives(at, xp.reshape(z, (size, units, self.m)), y, live, rest, work)
         z *= self._scale
         if units * p < self.dimension:
             rest *= self._scale
             first = work.array("first", (size * units, p))
-            _products(z, data.rows[blocks], ends, first, on)
+            _products(z, data.rows, ends, first, on)
             sums[:, : units * p] = xp.reshape(first, (size, -1))
         else:
-            _products(z, data.rows[blocks], ends, xp.reshape(sums, (-1, p)), on)
+            _products(z, data.rows, ends, xp.reshape(sums, (-1, p)), on)
         self._add_penalty_gradient(at, sums)
+        back = np.empty_like(order)
+        back[order] = np.arange(size)
+        on.take(sums, on.whole(back), gradient)
 
     def _first(self, w: Any) -> Any:
         """The weights of the first layer, (..., units·p)."""
@@ -860,20 +829,6 @@ def _products(left: Any, right: list[Any], ends: NDArray[Any], out: Any, on: Arr
         elif end > begin:
             out[begin:end, :] = on.xp.matmul(left[begin:end, :], matrix)
         begin = end
-
-
-def _runs(ends: NDArray[Any], most: int) -> list[tuple[slice, slice]]:
-    """Blocks in runs with at most so many rows, or of one block: which blocks, and which rows.
-
-    >>> _runs(np.array([3, 3, 5, 9]), most=5)
-    [(slice(0, 3, None), slice(0, 5, None)), (slice(3, 4, None), slice(5, 9, None))]
-    """
-    runs, first, begin = [], 0, 0
-    while first < len(ends):
-        last = max(first + 1, int(np.searchsorted(ends, begin + most, side="right")))
-        runs.append((slice(first, last), slice(begin, int(ends[last - 1]))))
-        first, begin = last, int(ends[last - 1])
-    return runs
 
 
 def _pieces(size: int, width: int, most: int = 0) -> list[slice]:

@@ -488,7 +488,7 @@ class Replay:
         if not (isinstance(race.K, int) and self.constant and self.on.plain):
             return None
         eta = cast(ConstantRate, self.learning_rate).eta
-        many = 2 * self.ring.nbytes < RING_LIMIT and QuadraticUpdates.suits(self)
+        many = 2 * self.ring.nbytes < RING_LIMIT and QuadraticUpdates.suits(self, race.K)
         kind = QuadraticUpdates if many else PreparedUpdates
         return kind(self, eta, race.staleness, race.K, race.time.shape[1])
 
