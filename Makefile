@@ -95,7 +95,7 @@ test: .venv/installed-test install
 	@$(MAKE) --jobs 2 covered pages
 	$(BIN)/pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder tests/courses courses
 	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/test_benchmarks.py book/_ext
-	$(BIN)/pytest --override-ini addopts= --nbval -p tests.notebooks.live --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
+	$(BIN)/pytest --override-ini addopts= --nbval -p tests.notebooks.live --numprocesses 3 --dist loadfile --quiet book tests/site/demo.ipynb
 
 pages: book
 	@$(MAKE) demo

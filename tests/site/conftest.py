@@ -181,8 +181,10 @@ STOPWATCH = """() => {
 }"""
 
 
-# A layout that glides into place has no moment at which to look at it.
-AT_ONCE = "*, *::before, *::after { transition: none !important; }"
+# A layout that glides into place has no moment at which to look at it, nor have words that fade in.
+AT_ONCE = """*, *::before, *::after {
+  transition: none !important; animation-duration: 0s !important; animation-delay: 0s !important;
+}"""
 
 
 EVERYTHING = """() => {
@@ -326,7 +328,7 @@ def tabs(browser):
     def take(viewport=WINDOW, kind="http", own=False, **context):
         media, fixed = _parted(context)
         left = idle.setdefault(json.dumps([kind, fixed], sort_keys=True), [])
-        one = left.pop() if left and not own else Reader(browser, **fixed)
+        one = left.pop() if left and not own else Reader(browser, viewport, **fixed)
         one.come(viewport, media)
         yield one
         if own:
@@ -369,8 +371,8 @@ def demo(tabs, addresses):
     yield from _open(tabs, addresses[site], name)
 
 
-# Ways for a page to look, in an order in which each differs little from the one before; the last four without
-# formulas. Controls are moved when all else was looked at.
+# Ways for a page to look, in an order in which each differs little from the one before; the last three
+# without formulas. Controls are moved when all else was looked at.
 TURNS = (
     "veiled",
     "phone",
@@ -378,9 +380,8 @@ TURNS = (
     "desk",
     "paper unfolded",
     "paper",
-    "dark desk unfolded",
+    "desk unfolded",
     "dark phone",
-    "light desk unfolded",
     "controls",
 )
 

@@ -63,13 +63,8 @@ def test_no_formula_and_no_table_is_cut_off_on_a_phone(opened):
     assert opened.at(PHONE, unfolded=True).evaluate(CUT) == []
 
 
-@pytest.mark.parametrize(
-    ("theme", "rules"),
-    [
-        pytest.param("dark", "colors", marks=turn("dark desk unfolded")),
-        pytest.param("light", "all", marks=turn("light desk unfolded")),
-    ],
-)
+@turn("desk unfolded")
+@pytest.mark.parametrize(("theme", "rules"), {"light": "all", "dark": "colors"}.items())
 def test_axe_finds_nothing_serious_and_boxes_follow_the_theme(opened, theme, rules):
     page = opened.at(DESK, unfolded=True, formulas=False, color_scheme=theme)
     assert page.evaluate(OFF_COLOR) == []
