@@ -227,22 +227,21 @@ class Reader:
     def __init__(self, browser, viewport=WINDOW, **context):
         self.media, fixed = _parted(context)
         self.scripts = fixed.get("java_script_enabled", True)
-        self.context = browser.new_context(viewport=viewport, **fixed)
+        self.context = browser.new_context(viewport=viewport, **context)
         self.page = self.context.new_page()
         self.page.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         self.errors, self.elsewhere = [], []
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", self._asked)
-        self._emulate(self.media)
+        self._emulated = self.media
 
     def come(self, viewport, media):
         """Another reader sits down, who sees it in this way."""
         self.errors.clear()
         self.elsewhere.clear()
         self.media = media
-        self._emulate(media)
-        self.page.set_viewport_size(viewport)
+        self._look(viewport, media)
 
     def leave(self):
         """Leave the tab as it was found: empty, and with no memory of this reader."""
@@ -250,10 +249,14 @@ class Reader:
             self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
         self.page.mouse.move(-1, -1)
         self.page.goto("about:blank")
+        self._emulated = None  # a test may have emulated more
 
-    def _emulate(self, media):
-        self.page.emulate_media(**media)
-        self._emulated = media
+    def _look(self, window, media):
+        if media != self._emulated:  # else the browser would find all styles again
+            self.page.emulate_media(**media)
+            self._emulated = media
+        if window != self.page.viewport_size:
+            self.page.set_viewport_size(window)
 
     def _heard(self, message):
         if message.type == "error" or "[PST]: Changed" in message.text:
@@ -285,10 +288,7 @@ class Reader:
             self.page.evaluate(SET_ASIDE, not formulas)
             self._formulas = formulas
         emulated = {**self.media, **media}
-        if emulated != self._emulated:  # else the browser would find all styles again
-            self._emulate(emulated)
-        if window != self.page.viewport_size:
-            self.page.set_viewport_size(window)
+        self._look(window, emulated)
         if self.scripts:
             if veiled and not self._veiled:
                 self.open(self.page.url, everything=False)
@@ -328,7 +328,7 @@ def tabs(browser):
     def take(viewport=WINDOW, kind="http", own=False, **context):
         media, fixed = _parted(context)
         left = idle.setdefault(json.dumps([kind, fixed], sort_keys=True), [])
-        one = left.pop() if left and not own else Reader(browser, viewport, **fixed)
+        one = left.pop() if left and not own else Reader(browser, viewport, **context)
         one.come(viewport, media)
         yield one
         if own:
