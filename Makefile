@@ -85,16 +85,17 @@ seeds: .venv/installed
 
 PACKAGE_TESTS := tests lib README.md $(addprefix --ignore ,tests/site tests/notebooks tests/courses tests/test_benchmarks.py)
 
-# While the book is built, the package is tested, which needs no page of it. Then, each on both cores, the courses, and the
-# site: workers steal whole runs of tests from each other, so that those that share a page mostly stay together.
+# While the book is built, the package is tested, which needs no page of it. Then the courses, by three workers, because
+# bad submissions wait; and on both cores the site: workers steal whole runs of tests from each other, so that those that
+# share a page mostly stay together.
 test: .venv/installed-test install
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	@$(MAKE) --jobs 2 covered pages
-	$(BIN)/pytest --numprocesses 2 --dist loadfile tests/courses courses
+	$(BIN)/pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder tests/courses courses
 	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/site tests/notebooks tests/test_benchmarks.py book/_ext
-	$(BIN)/pytest --override-ini addopts= --nbval -p tests.notebooks.live --numprocesses 2 --dist loadfile --quiet book tests/site/demo.ipynb
+	$(BIN)/pytest --override-ini addopts= --nbval -p tests.notebooks.live --numprocesses 3 --dist loadfile --quiet book tests/site/demo.ipynb
 
 pages: book
 	@$(MAKE) demo

@@ -34,32 +34,19 @@ def command(*words, **environment):
     return done.stdout
 
 
-@pytest.fixture(scope="module", params=[2026, 2027])
+@pytest.fixture(scope="class")
 def made(request, tmp_path_factory):
-    """The seed of a course, and the folder to which the command has written its notebooks."""
-    seed, build = request.param, tmp_path_factory.mktemp("made")
+    """The folder to which the command has written the notebooks of the course that a class is about."""
+    seed, build = request.cls.seed, tmp_path_factory.mktemp("made")
     # In another process than the tests, with other hashes of strings.
     said = command("assignments", "--seed", seed, "--build", build, PYTHONHASHSEED="7")
     assert f"{len(SOURCES)} assignments" in said
-    return seed, build / str(seed)
+    return build / str(seed)
 
 
 def files(folder):
     found = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
-
-
-@pytest.mark.parametrize("made", [2026], indirect=True)
-def test_the_same_seed_gives_the_same_files_byte_for_byte(made, tmp_path):
-    seed, course = made
-    there = files(course)
-    practice = {f"{part}/practice/{name}.ipynb" for name in SOURCES for part in ("handout", "key")}
-    assert practice <= there.keys()
-    assert {path for path in there if "/practice/" not in path} == {
-        f"{part}/{name}/{name}.ipynb" for name in SOURCES for part in ("handout", "key/source")
-    }
-    assignments.write(seed, tmp_path)
-    assert files(tmp_path / str(seed)) == there
 
 
 def mistakes(assignment, which):
@@ -86,44 +73,60 @@ def submissions(folder, handout, assignment):
     return wanted
 
 
-STUDENTS = {2026: {"reference", "blank", "hasty"}, 2027: {"reference", "stale"}}
-
-
-@pytest.fixture(scope="module")
-def graded(made, tmp_path_factory):
-    """A seed, its course after the command has graded what students handed in, and what they deserve."""
-    seed, notebooks = made
-    build = tmp_path_factory.mktemp("graded")
+@pytest.fixture(scope="class")
+def graded(request, made, tmp_path_factory):
+    """A course after the command has graded what its students handed in, and what they deserve."""
+    seed, build = request.cls.seed, tmp_path_factory.mktemp("graded")
     course, folder, deserved = build / str(seed), build / "submissions", {}
-    shutil.copytree(notebooks, course)
+    shutil.copytree(made, course)
     for name, source in SOURCES.items():
         handout = nbformat.read(course / f"handout/{name}/{name}.ipynb", as_version=4)
         deserved[name] = submissions(folder, handout, source.drawn(seed))
     for student in folder.iterdir():
-        if student.name not in STUDENTS[seed]:
+        if student.name not in request.cls.students:
             shutil.rmtree(student)
     command("grade", "--seed", seed, "--build", build, folder)
-    return seed, course, deserved
+    return course, deserved
 
 
-@needs_container
-def test_the_handouts_are_what_nbgrader_releases(graded):
-    _, course, _ = graded
-    for name in SOURCES:
-        released = nbformat.read(course / f"key/grading/release/{name}/{name}.ipynb", as_version=4)
-        assert released == nbformat.read(course / f"handout/{name}/{name}.ipynb", as_version=4)
+class Course:
+    """Two classes, so that two workers can grade a course each."""
+
+    @needs_container
+    def test_the_handouts_are_what_nbgrader_releases(self, graded):
+        course, _ = graded
+        for name in SOURCES:
+            released = nbformat.read(course / f"key/grading/release/{name}/{name}.ipynb", as_version=4)
+            assert released == nbformat.read(course / f"handout/{name}/{name}.ipynb", as_version=4)
+
+    @needs_container
+    def test_the_reference_gets_all_points_a_blank_none_and_mistakes_some(self, graded):
+        course, deserved = graded
+        with (course / "grades.csv").open() as file:
+            rows = {row["student"]: row for row in csv.DictReader(file)}
+        assert rows.keys() == self.students
+        for student, row in rows.items():
+            for name, points in deserved.items():
+                most = points["reference"]
+                given = {id: float(row[f"{name}/{id} ({most[id]})"]) for id in most}
+                assert given == points[student], (student, name)
+            assert student == "blank" or "to be marked by hand" in row["notes"]
+            assert "stopped" not in row["notes"] and "failed" not in row["notes"]
 
 
-@needs_container
-def test_the_reference_gets_all_points_a_blank_none_and_mistakes_some(graded):
-    seed, course, deserved = graded
-    with (course / "grades.csv").open() as file:
-        rows = {row["student"]: row for row in csv.DictReader(file)}
-    assert rows.keys() == STUDENTS[seed]
-    for student, row in rows.items():
-        for name, points in deserved.items():
-            most = points["reference"]
-            given = {id: float(row[f"{name}/{id} ({most[id]})"]) for id in most}
-            assert given == points[student], (student, name)
-        assert student == "blank" or "to be marked by hand" in row["notes"]
-        assert "stopped" not in row["notes"] and "failed" not in row["notes"]
+class TestOneCourse(Course):
+    seed, students = 2026, {"reference", "blank", "hasty"}
+
+    def test_the_same_seed_gives_the_same_files_byte_for_byte(self, made, tmp_path):
+        there = files(made)
+        practice = {f"{part}/practice/{name}.ipynb" for name in SOURCES for part in ("handout", "key")}
+        assert practice <= there.keys()
+        assert {path for path in there if "/practice/" not in path} == {
+            f"{part}/{name}/{name}.ipynb" for name in SOURCES for part in ("handout", "key/source")
+        }
+        assignments.write(self.seed, tmp_path)
+        assert files(tmp_path / str(self.seed)) == there
+
+
+class TestAnotherCourse(Course):
+    seed, students = 2027, {"reference", "stale"}

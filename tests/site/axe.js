@@ -1,7 +1,7 @@
 // What axe finds serious in the article: by every rule ("all"), by those that a theme can change ("colors"), or by the one
-// that asks whether the keyboard reaches what scrolls ("scrolling").  Run in the page by the tests.  The more elements, the longer axe takes, and most are letters of formulas, which are drawn
-// as decorations and which it cannot judge, and words of code.  So formulas and code are set aside while it looks, and
-// of all texts that look alike a few stand for the others.
+// that asks whether the keyboard reaches what scrolls ("scrolling").  Run in the page by the tests.  The more elements, the
+// longer axe takes, and most are letters of formulas, which are drawn as decorations and which it cannot judge, and words of
+// code.  So formulas and code are set aside while it looks, and of all texts that look alike a few stand for the others.
 async (how) => {
   const ALIKE = 2; // one may be where axe cannot see what is behind it
   const article = document.querySelector("article");
@@ -40,11 +40,13 @@ async (how) => {
   document.querySelectorAll("mjx-container").forEach((box) => replace(box, []));
   document.querySelectorAll("pre").forEach((box) => replace(box, [...box.childNodes].map(lean)));
 
+  // What a rule finds has the impact of the rule, if that has one: those that find nothing serious need not run.
   // No rule that runs reads the style sheets, which axe would fetch, and a browser refuses for files.
   const preload = { assets: ["media"] };
   const run = (where, rules) => axe.run(where, { resultTypes: ["violations"], preload, ...rules });
   const colors = ["color-contrast", "link-in-text-block"];
-  const others = { rules: Object.fromEntries(colors.map((rule) => [rule, { enabled: false }])) };
+  const slight = axe._audit.rules.filter(({ impact }) => ["minor", "moderate"].includes(impact)).map(({ id }) => id);
+  const others = { rules: Object.fromEntries([...colors, ...slight].map((rule) => [rule, { enabled: false }])) };
   try {
     const found = [];
     if (how === "scrolling") found.push(await run(article, { runOnly: ["scrollable-region-focusable"] }));

@@ -6,7 +6,8 @@ groups the tests by the page that they share, a session's fixture with parameter
     opened           every page; with @WITH_WIDGETS only those that have controls
     without_scripts  every page, with scripts off
     demo             the page of the demonstration, for checks that need no other
-    reader           makes a page of one's own, for what must be opened in a certain way
+    reader           opens pages in a certain way, in a tab that other tests have left; with `own=True` in
+                     one that nobody has used, for what counts on a first visit or changes the tab itself
 
 One more check on every page:
 
@@ -16,14 +17,16 @@ One more check on every page:
 
 `at` says how the check wants its page, whatever others asked for before: in which window, in the light theme
 unless it names another, and if need be `veiled=True` (as it comes; such checks are in test_arrival.py, which
-runs first, because a page whose veils were lifted is opened again), `unfolded=True` or what a browser can
-emulate, `color_scheme="dark"`, `media="print"`, `forced_colors="active"` and the like. What else a check
-changes, it changes back. To look otherwise takes a page a second, so `@turn("phone")` puts a check beside
-those that want the same. `opened.errors` is what the page complained of, and `opened.elsewhere` what it asked
-of other hosts. What a check asks of many elements, it asks with one script: a question from here takes longer
-than a thousand within the page.
+runs first, because a page whose veils were lifted is opened again), `unfolded=True`, `formulas=False` (for a
+check to which they are nothing) or what a browser can emulate, `color_scheme="dark"`, `media="print"`,
+`forced_colors="active"` and the like. What else a check changes, it changes back. To look otherwise takes a
+page a second, less without formulas, so `@turn("phone")` puts a check beside those that want the same.
+`opened.errors` is what the page complained of, and `opened.elsewhere` what it asked of other hosts. What a
+check asks of many elements, it asks with one script: a question from here takes longer than a thousand within
+the page.
 """
 
+import contextlib
 import functools
 import http.server
 import itertools
@@ -44,6 +47,7 @@ JUDGE = (ROOT / "tests/site/axe.js").read_text()
 REQUIRED = "SITE_TESTS_REQUIRED"  # set where a missing browser must not go unnoticed
 THEMES = ("light", "dark")
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
+WINDOW = {"width": 1280, "height": 720}  # for who does not care
 PAPER = {"width": 700, "height": 1000}  # about what an A4 sheet has between its margins
 QUIET = [
     "--no-sandbox",
@@ -177,8 +181,10 @@ STOPWATCH = """() => {
 }"""
 
 
-# A layout that glides into place has no moment at which to look at it.
-AT_ONCE = "*, *::before, *::after { transition: none !important; }"
+# A layout that glides into place has no moment at which to look at it, nor have words that fade in.
+AT_ONCE = """*, *::before, *::after {
+  transition: none !important; animation-duration: 0s !important; animation-delay: 0s !important;
+}"""
 
 
 EVERYTHING = """() => {
@@ -197,19 +203,60 @@ FOLD = """unfold => {
 }"""
 
 
-class Reader:
-    """A page in the browser that remembers what went wrong on it."""
+# What a tab can be told later; no medium at all is the screen, and paper while a PDF is made.
+MEDIA = {
+    "media": "null",
+    "color_scheme": "light",
+    "reduced_motion": "no-preference",
+    "forced_colors": "none",
+}
 
-    def __init__(self, browser, **context):
-        self.scripts = context.get("java_script_enabled", True)
-        self.scheme = context.get("color_scheme", "light")
-        self.context = browser.new_context(**context)
+
+# In the page: set aside what formulas are made of, half of all elements, or put it back.
+SET_ASIDE = """aside => {
+  for (const formula of document.querySelectorAll('mjx-container')) {
+    if (aside) formula.setAside ??= [...formula.childNodes];
+    formula.replaceChildren(...(aside ? [] : formula.setAside ?? formula.childNodes));
+  }
+}"""
+
+
+class Reader:
+    """A tab of the browser that remembers what went wrong on its page."""
+
+    def __init__(self, browser, viewport=WINDOW, **context):
+        self.media, fixed = _parted(context)
+        self.scripts = fixed.get("java_script_enabled", True)
+        self.context = browser.new_context(viewport=viewport, **context)
         self.page = self.context.new_page()
         self.page.set_default_timeout(120_000)  # a busy machine is slow, not wrong
-        self.errors, self.elsewhere, self._emulated = [], [], None
+        self.errors, self.elsewhere = [], []
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", self._asked)
+        self._emulated = self.media
+
+    def come(self, viewport, media):
+        """Another reader sits down, who sees it in this way."""
+        self.errors.clear()
+        self.elsewhere.clear()
+        self.media = media
+        self._look(viewport, media)
+
+    def leave(self):
+        """Leave the tab as it was found: empty, and with no memory of this reader."""
+        if self.scripts and not self.page.url.startswith("about:"):
+            self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self.page.mouse.move(-1, -1)
+        self.page.goto("about:blank")
+        self._emulated = None  # a test may have emulated more
+
+    def _look(self, window, media):
+        if media != self._emulated:  # else the browser would find all styles again
+            self.page.emulate_media(**media)
+            self._emulated = media
+        if window != self.page.viewport_size:
+            self.page.set_viewport_size(window)
 
     def _heard(self, message):
         if message.type == "error" or "[PST]: Changed" in message.text:
@@ -222,7 +269,7 @@ class Reader:
     def open(self, url, everything=True):
         """Go to a page and wait until it is drawn; lift its veils and unfold what is deeper, or leave it."""
         self.page.goto(url)
-        self._veiled, self._unfolded = True, False
+        self._veiled, self._unfolded, self._formulas = True, False, True
         if self.scripts:
             self.page.add_style_tag(content=AT_ONCE)
             self.page.wait_for_function(READY, polling=PATIENCE)
@@ -235,16 +282,13 @@ class Reader:
         self.page.evaluate(EVERYTHING)
         self._veiled = False
 
-    def at(self, window, *, veiled=False, unfolded=False, **media):
+    def at(self, window, *, veiled=False, unfolded=False, formulas=True, **media):
         """The page, laid out in this window; on a screen, unless `media` says what else to emulate."""
-        # No medium at all is the screen, and paper while a PDF is made.
-        usual = {"media": "null", "reduced_motion": "no-preference", "forced_colors": "none"}
-        emulated = {"color_scheme": self.scheme, **usual, **media}
-        if emulated != self._emulated:  # else the browser would find all styles again
-            self.page.emulate_media(**emulated)
-            self._emulated = emulated
-        if window != self.page.viewport_size:
-            self.page.set_viewport_size(window)
+        if self.scripts and formulas != self._formulas:
+            self.page.evaluate(SET_ASIDE, not formulas)
+            self._formulas = formulas
+        emulated = {**self.media, **media}
+        self._look(window, emulated)
         if self.scripts:
             if veiled and not self._veiled:
                 self.open(self.page.url, everything=False)
@@ -253,7 +297,7 @@ class Reader:
             if unfolded != self._unfolded:
                 self.page.evaluate(FOLD, unfolded)
                 self._unfolded = unfolded
-            theme = media.get("color_scheme", self.scheme)
+            theme = emulated["color_scheme"]
             self.page.wait_for_function(
                 f"innerWidth === {window['width']} && document.documentElement.dataset.theme === '{theme}'"
             )
@@ -267,38 +311,78 @@ class Reader:
         return self.page.evaluate(JUDGE, rules)
 
 
-@pytest.fixture(scope="session", params=[case.values for case in PAGES], ids=lambda case: case[1])
-def opened(request, browser, addresses):
-    """Each page, for all tests that look at it or move its controls; every other one is a file."""
-    site, name = request.param
-    is_file = SITES[site].pages.index(name) % 2
-    yield from _open(SITES[site].folder.as_uri() if is_file else addresses[site], name, browser)
-
-
-@pytest.fixture(scope="session", params=[case.values for case in PAGES], ids=lambda case: case[1])
-def without_scripts(request, browser, addresses):
-    """Each page as a reader without scripts sees it."""
-    site, name = request.param
-    yield from _open(addresses[site], name, browser, java_script_enabled=False)
+def _parted(context):
+    """What can be emulated on an open page, and what is for good."""
+    return (
+        {name: context.get(name, usual) for name, usual in MEDIA.items()},
+        {name: value for name, value in context.items() if name not in MEDIA},
+    )
 
 
 @pytest.fixture(scope="session")
-def demo(browser, addresses):
+def tabs(browser):
+    """Tabs that others have left: one that knows the scripts of the site opens a page in half the time."""
+    idle = {}
+
+    @contextlib.contextmanager
+    def take(viewport=WINDOW, kind="http", own=False, **context):
+        media, fixed = _parted(context)
+        left = idle.setdefault(json.dumps([kind, fixed], sort_keys=True), [])
+        one = left.pop() if left and not own else Reader(browser, viewport, **context)
+        one.come(viewport, media)
+        yield one
+        if own:
+            one.context.close()
+        else:
+            one.leave()
+            left.append(one)
+
+    yield take
+    for one in itertools.chain(*idle.values()):
+        one.context.close()
+
+
+def _open(tabs, base, name, **context):
+    with tabs(viewport=DESK, kind=base.partition(":")[0], **context) as one:
+        one.name = name
+        one.open(f"{base}/{name}.html", everything=False)
+        yield one
+
+
+@pytest.fixture(scope="session", params=[case.values for case in PAGES], ids=lambda case: case[1])
+def opened(request, tabs, addresses):
+    """Each page, for all tests that look at it or move its controls; every other one is a file."""
+    site, name = request.param
+    is_file = SITES[site].pages.index(name) % 2
+    yield from _open(tabs, SITES[site].folder.as_uri() if is_file else addresses[site], name)
+
+
+@pytest.fixture(scope="session", params=[case.values for case in PAGES], ids=lambda case: case[1])
+def without_scripts(request, tabs, addresses):
+    """Each page as a reader without scripts sees it."""
+    site, name = request.param
+    yield from _open(tabs, addresses[site], name, java_script_enabled=False)
+
+
+@pytest.fixture(scope="session")
+def demo(tabs, addresses):
     """The page of the demonstration, for tests that need no other."""
     site, name = DEMO
-    yield from _open(addresses[site], name, browser)
+    yield from _open(tabs, addresses[site], name)
 
 
-# Ways for a page to look, in an order in which each differs little from the one before.
+# Ways for a page to look, in an order in which each differs little from the one before; the last three
+# without formulas. Controls are moved when all else was looked at.
 TURNS = (
     "veiled",
     "phone",
-    "phone and dark",
-    "desk unfolded",
     "phone unfolded",
+    "desk",
     "paper unfolded",
     "paper",
-    "desk",
+    "desk unfolded",
+    "dark phone",
+    "controls",
 )
 
 
@@ -327,26 +411,11 @@ def pytest_collection_modifyitems(items):
     ]
 
 
-def _open(base, name, browser, **context):
-    one = Reader(browser, viewport=DESK, **context)
-    one.name = name
-    one.open(f"{base}/{name}.html", everything=False)
-    yield one
-    one.context.close()
-
-
 @pytest.fixture
-def reader(browser):
+def reader(tabs):
     """Make readers, each with the window and the settings asked for."""
-    made = []
-
-    def make(**context):
-        made.append(Reader(browser, **context))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.context.close()
+    with contextlib.ExitStack() as made:
+        yield lambda **context: made.enter_context(tabs(**context))
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from book.notebooks import KERNEL
 
-from tests.site.conftest import ROOT, STOPWATCH
+from tests.site.conftest import DESK, ROOT, STOPWATCH
 
 TOKEN = "only-on-this-machine"
 LIVE = """from ipywidgets import HTML
@@ -74,7 +74,7 @@ RUN_ALL = """async () => {
 
 
 def test_a_slider_moved_in_jupyterlab_draws_its_frame(lab, reader, note):
-    page = reader(viewport={"width": 1280, "height": 900}).page
+    page = reader(viewport=DESK, own=True).page
     page.goto(f"{lab}/lab/tree/demo.ipynb?reset&token={TOKEN}", timeout=120_000)
     page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=120_000)
     page.evaluate(RUN_ALL)
@@ -96,7 +96,7 @@ def test_a_slider_moved_in_jupyterlab_draws_its_frame(lab, reader, note):
 
 
 def test_the_race_in_jupyterlab_follows_the_kernel_and_the_kernel_the_reader(lab, reader):
-    page = reader(viewport={"width": 1280, "height": 900}).page
+    page = reader(viewport=DESK, own=True).page
     page.goto(f"{lab}/lab/tree/live.ipynb?reset&token={TOKEN}", timeout=120_000)
     page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=120_000)
     page.evaluate(RUN_ALL)

@@ -656,7 +656,8 @@ def test_play_clock_score_and_chart_are_on_the_first_screen_of_a_phone(reader, a
 
 @pytest.mark.parametrize("window", [SCREEN, DESK], ids=["phone", "desk"])
 def test_the_landing_page_does_not_jump(reader, addresses, window):
-    page = reader(viewport=window).open(f"{addresses['book']}/{LANDING}.html", everything=False)
+    first_visit = reader(viewport=window, own=True)
+    page = first_visit.open(f"{addresses['book']}/{LANDING}.html", everything=False)
     page.evaluate(SHIFTS)
     page.wait_for_timeout(100)
     assert page.evaluate("window.shifts") < 0.1

@@ -75,7 +75,7 @@ def test_without_scripts_nothing_is_veiled_and_folds_unfold(reader, demo):
 
 
 def test_no_part_of_what_is_veiled_is_ever_seen(reader, demo):
-    one = reader(viewport=DESK)
+    one = reader(viewport=DESK, own=True)
     one.page.add_init_script(
         """(function look() {
           const parts = [...document.querySelectorAll('.veil > *')];
@@ -94,7 +94,7 @@ SIZES = """() => [...document.querySelectorAll('.veil :is(mjx-container, svg, .e
 
 @pytest.mark.parametrize("window", [PHONE, DESK], ids=["phone", "desk"])
 def test_formulas_and_widgets_behind_a_veil_have_the_size_that_they_have_without(window, reader, demo):
-    plain, veiled = reader(viewport=window), reader(viewport=window)
+    plain, veiled = reader(viewport=window, own=True), reader(viewport=window)
     plain.page.route(BLOCKED, lambda route: route.abort())
     wanted = plain.open(demo).evaluate(SIZES)
     page = veiled.open(demo, everything=False)
@@ -243,7 +243,7 @@ def test_the_switch_is_remembered_from_page_to_page(page, demo):
 
 
 def test_the_switch_works_where_nothing_can_be_remembered(reader, demo):
-    page = reader(viewport=DESK).page
+    page = reader(viewport=DESK, own=True).page
     page.add_init_script(
         "Object.defineProperty(window, 'localStorage', {get() { throw Error('forbidden'); }})"
     )

@@ -72,10 +72,10 @@ def test_paper_cuts_off_no_code_and_no_table(opened):
 
 
 # In the page: links to the first and the last part of each explorer, so that a PDF says where these are.
-# Formulas take no place and the rest is not drawn: to lay out and draw them takes nine tenths of the time.
+# Code takes no place and the rest is not drawn: to lay out and draw them takes nine tenths of the time.
 MARK = """() => {
   document.head.insertAdjacentHTML('beforeend',
-    '<style id=mark-css>article * {visibility: hidden} mjx-container, article pre {display: none}</style>');
+    '<style id=mark-css>article * {visibility: hidden} article pre {display: none}</style>');
   document.querySelectorAll('.explorer:has(.explorer-controls)').forEach((box, i) => {
     const ends = {top: box.querySelector('.explorer-controls'), end: box.querySelector('.explorer-frames')};
     for (const [name, part] of Object.entries(ends)) {
@@ -102,10 +102,10 @@ def _places(pdf):
     return {name.decode(): int(page) for name, page in found}
 
 
-@turn("desk")
+@turn("controls")
 @WITH_WIDGETS
 def test_an_explorer_is_printed_on_one_page(opened):
-    page = opened.at(DESK)
+    page = opened.at(DESK, formulas=False)
     page.evaluate(MARK)
     places = _places(page.pdf(format="A4"))
     page.evaluate(UNMARK)
@@ -213,10 +213,10 @@ def _has_name(button, name):
 ANNOUNCES = "handle => handle.closest('.explorer').querySelector('.explorer-frames').ariaLive"
 
 
-@turn("desk")
+@turn("controls")
 @WITH_WIDGETS
 def test_the_name_of_play_follows_what_it_would_do(opened):
-    for button, handle in plays(opened.at(DESK)):
+    for button, handle in plays(opened.at(DESK, formulas=False)):
         _has_name(button, "Play")
         button.click()
         _has_name(button, "Pause")
@@ -232,10 +232,10 @@ def test_the_name_of_play_follows_what_it_would_do(opened):
         assert handle.evaluate(ANNOUNCES) == "polite"
 
 
-@turn("desk")
+@turn("controls")
 @WITH_WIDGETS
 def test_with_less_motion_play_makes_one_step_for_each_press(opened):
-    page, heard = opened.at(DESK, reduced_motion="reduce"), len(opened.errors)
+    page, heard = opened.at(DESK, formulas=False, reduced_motion="reduce"), len(opened.errors)
     for button, handle in plays(page):
         _has_name(button, "Next step")
         handle.press("Home")

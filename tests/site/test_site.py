@@ -66,15 +66,15 @@ def test_no_formula_and_no_table_is_cut_off_on_a_phone(opened):
 @turn("desk unfolded")
 @pytest.mark.parametrize(("theme", "rules"), {"light": "all", "dark": "colors"}.items())
 def test_axe_finds_nothing_serious_and_boxes_follow_the_theme(opened, theme, rules):
-    page = opened.at(DESK, unfolded=True, color_scheme=theme)
+    page = opened.at(DESK, unfolded=True, formulas=False, color_scheme=theme)
     assert page.evaluate(OFF_COLOR) == []
     assert opened.judged(rules) == []
 
 
-@turn("desk")
+@turn("controls")
 @WITH_WIDGETS
 def test_every_state_of_every_control_shows_its_frame_and_its_text(opened, note):
-    page, heard = opened.at(DESK), len(opened.errors)
+    page, heard = opened.at(DESK, formulas=False), len(opened.errors)
     visited = page.evaluate(VISIT, "move")
     assert len(visited) == page.locator(WIDGETS).count() > 0
     for box in visited:
@@ -104,10 +104,10 @@ DRAG = """handle => {
 }"""
 
 
-@turn("desk")
+@turn("controls")
 @WITH_WIDGETS
 def test_a_slider_that_is_dragged_faster_than_frames_appear_ends_at_the_right_one(opened):
-    page = opened.at(DESK)
+    page = opened.at(DESK, formulas=False)
     for explorer in page.locator(".explorer:has(.noUi-handle)").all()[:1]:  # or none: predictions only
         handle, frames = explorer.locator(".noUi-handle").first, explorer.locator(".explorer-frames")
         handle.press("End")
@@ -165,10 +165,10 @@ def plays(page):
     return [(row.locator(".widget-play button").first, row.locator(".noUi-handle")) for row in rows]
 
 
-@turn("desk")
+@turn("controls")
 @WITH_WIDGETS
 def test_play_plays(opened):
-    page, heard = opened.at(DESK), len(opened.errors)
+    page, heard = opened.at(DESK, formulas=False), len(opened.errors)
     for button, handle in plays(page):
         before = handle.get_attribute("aria-valuenow")
         button.click()
