@@ -361,6 +361,11 @@ def test_thousands_of_different_learners_need_little_memory(variant):
     assert peak < 30e6
 
 
+def test_a_race_that_follows_no_learner_may_have_any_number_of_them():
+    race = simulate("K-sync", 1_000_000, 500_000, Exponential(), updates=100, replicas=1000, detail=False)
+    assert race.time_per_update().value == pytest.approx(np.log(2), rel=1e-3)
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_blocks_do_not_change_common_random_numbers(variant, monkeypatch):
     setting = {"P": 5, "K": 3, "delay": Pareto(), "updates": 20, "seed": 3, "common": True}

@@ -348,7 +348,8 @@ def _simulated(
     """R replicas, in blocks that do not depend on the number of workers."""
     kernel, numbers = _kernel_of(variant, plan)
     rows = max(1, min(R, (STREAMS if plan.common else 1) * BLOCK // numbers))
-    _check_memory(variant, plan, R, rows * workers)
+    gaps_alone = isinstance(kernel, partial)  # no learner is followed, however many there are
+    _check_memory(variant, plan, R, 0 if gaps_alone else rows * workers)
     record = _empty_record(plan, R)
 
     def stream(number: int) -> np.random.SeedSequence:  # as root.spawn makes them, but not all at once
@@ -588,19 +589,19 @@ def _async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
             tick(rows)
         return
     step = max(1, PIECE // (rows * K))  # updates that are written down at a time, while still in the cache
-    who, pushes = np.empty((step, rows, K), np.int32), np.empty((step, rows, K))
+    places, pushes = np.empty((step, rows, K), np.intp), np.empty((step, rows, K))
     for a in range(0, J, step):
         n = min(step, J - a)
         times = source.times(everyone(n * rows, K)).reshape(n, rows, K) if source.in_one_call else None
         for j in range(n):
-            place, pushes[j] = first_places(finish, K)
-            who[j] = place - begins(rows, P)
-            taken = source.begin(begins(rows, 1), who[j]) if times is None else times[j]
-            finish.reshape(-1)[place] = taken + pushes[j, :, -1:]
+            places[j], pushes[j] = first_places(finish, K)
+            who = places[j] - begins(rows, P) if times is None else None
+            taken = source.begin(begins(rows, 1), who) if times is None else times[j]
+            finish.reshape(-1)[places[j]] = taken + pushes[j, :, -1:]
         tick(rows * n)
         out.time[:, a : a + n] = pushes[:n, :, -1].T
         if out.learner is not None and out.pushed is not None:
-            out.learner[:, a : a + n] = who[:n].transpose(1, 0, 2)
+            out.learner[:, a : a + n] = (places[:n] - begins(rows, P)).transpose(1, 0, 2)
             out.pushed[:, a : a + n] = pushes[:n].transpose(1, 0, 2)
     if out.learner is not None and out.staleness is not None and K < P:  # else nobody is ever stale
         update = np.repeat(np.arange(J, dtype=np.int32), K)
