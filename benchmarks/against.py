@@ -77,8 +77,12 @@ def questions(quick: bool) -> Iterator[Row]:
 def compared(lib: Path, quick: bool, effort: Effort) -> Iterator[Row]:
     """Every question with the least time that each package took."""
     packages = {"old": Package(lib.resolve()), "new": Package(ROOT / "lib")}
+    asked = list(questions(quick))
     try:
-        for question in questions(quick):
+        for package in packages.values():  # what comes first meets cold memory and a slow clock
+            for _ in range(effort.most):
+                package.seconds(asked[0])
+        for question in asked:
             least, spent = dict.fromkeys(packages, math.inf), 0.0
             for done in range(effort.most):
                 if done >= effort.least and spent > effort.seconds:
