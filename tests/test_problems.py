@@ -76,7 +76,7 @@ def test_pieces_of_a_large_batch_change_nothing(name, monkeypatch):
     w = some_weights(problem, number=20)
     choice = problem.draw(np.random.default_rng(1), 20)
     whole = problem.loss(w), problem.gradient(w), problem.mini_batch_gradients(w, choice)
-    monkeypatch.setattr("sgdrace.problems.PIECE", 200)
+    monkeypatch.setattr("sgdrace.problems.blocks.PIECE", 200)
     pieces = problem.loss(w), problem.gradient(w), problem.mini_batch_gradients(w, choice)
     for a, b in zip(whole, pieces, strict=True):
         assert a == pytest.approx(b, rel=1e-12, abs=1e-14)

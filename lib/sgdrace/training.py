@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
-from sgdrace import _memory
+from sgdrace import _memory, problems
 from sgdrace._arguments import (
     FloatArray,
     Seed,
@@ -41,7 +41,8 @@ from sgdrace.learning_rates import (
     as_learning_rate,
     checked_steps,
 )
-from sgdrace.problems import PIECE, Problem, Workspace, as_problem
+from sgdrace.problems import Problem, Workspace, as_problem
+from sgdrace.problems.blocks import PIECE
 from sgdrace.race import Race
 from sgdrace.variants import staleness_limit, variant_P_K
 
@@ -412,7 +413,7 @@ class Replay:
         )
         self.on, self.xp, self.work = on, on.xp, Workspace(on)
         # Somebody's own problem may not have heard of workspaces for losses, and gets NumPy's arrays only.
-        known = type(problem).__module__ == Problem.__module__
+        known = type(problem).__module__.startswith(problems.__name__)
         self.with_work = {"work": self.work} if known or not on.plain else {}
         self.version = 0
         start = np.asarray(problem.start, dtype=np.float64)
