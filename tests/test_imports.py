@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "protocol": TIMING,
     "race": TIMING,
     "stepped_race": TIMING,
-    "problems": CHECKS,
+    "problems": CHECKS | {"problems"},
     "own_problem": CHECKS | {"problems"},
     "learning_rates": CHECKS,
     "_prepared": {"problems"},
