@@ -20,11 +20,23 @@ from sgdrace import (
     _sorting,
 )
 from sgdrace._arguments import seed_sequence
-from sgdrace._sorting import Events, first_columns, first_events, narrow, staleness_of
+from sgdrace._sorting import (
+    Events,
+    earliest,
+    first_columns,
+    first_events,
+    first_places,
+    narrow,
+    nth_time,
+    staleness_of,
+)
 from sgdrace._times import CHUNK, IN_ORDER, CommonTimes, FreshTimes, draws_in_order
 
 SIZES = [
-    (width, n) for width in (1, 2, 9, 24, 25, 64, 300) for n in {1, 2, 8, width // 3 + 1, width} if n <= width
+    (width, n)
+    for width in (1, 2, 9, 24, 25, 64, 300, 600)
+    for n in {1, 2, 8, width // 3 + 1, width - 1, width}
+    if 0 < n <= width
 ]
 EPS = np.finfo(float).eps
 
@@ -44,6 +56,10 @@ def tables(width):
         "near": near,
         "nearly tied": 1 + EPS * rng.integers(0, 3, (50, width)),
         "mixed": mixed,
+        "backward": np.sort(some)[:, ::-1].copy(),
+        "crowded": np.where(rng.random((50, width)) < 0.1, 1e9, some),
+        "tiny": 1e-305 * some,
+        "huge": 1e308 * rng.random((50, width)),
     }
 
 
@@ -56,6 +72,43 @@ def test_first_columns_are_those_of_a_stable_sort(width, n, many, monkeypatch):
         order = time.argsort(axis=1, kind="stable")[:, :n]
         assert column.tolist() == order.tolist(), name
         assert found.tolist() == np.take_along_axis(time, order, 1).tolist(), name
+
+
+@pytest.mark.parametrize("wide", [1, _sorting.WIDE])
+@pytest.mark.parametrize(("width", "n"), SIZES)
+def test_first_places_are_the_same_for_who_knows_the_nth_time(width, n, wide, monkeypatch):
+    monkeypatch.setattr(_sorting, "WIDE", wide)
+    for name, time in tables(width).items():
+        nth = np.sort(time, axis=1)[:, n - 1 : n]
+        place, found = first_places(time, n, nth)
+        order = time.argsort(axis=1, kind="stable")[:, :n]
+        assert (place - width * np.arange(50)[:, None]).tolist() == order.tolist(), name
+        assert found.tolist() == np.take_along_axis(time, order, 1).tolist(), name
+
+
+@pytest.mark.parametrize("wide", [1, _sorting.WIDE])
+@pytest.mark.parametrize(("width", "n"), SIZES)
+def test_the_nth_time_and_those_before_it(width, n, wide, monkeypatch):
+    monkeypatch.setattr(_sorting, "WIDE", wide)
+    for name, time in tables(width).items():
+        first = np.sort(time, axis=1)[:, :n]
+        assert nth_time(time, n).tolist() == first[:, -1:].tolist(), name
+        found = earliest(time.copy(), n)
+        assert found[:, -1:].tolist() == first[:, -1:].tolist(), name
+        assert np.sort(found, axis=1).tolist() == first.tolist(), name
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, _sorting.EXCHANGES])
+def test_neighbors_change_places_until_all_are_in_order(rounds, monkeypatch):
+    monkeypatch.setattr(_sorting, "EXCHANGES", rounds)
+    rng = np.random.default_rng(5)
+    for reach in (1, 2, 5, 300):  # how far from its place a time may stand
+        time = np.sort(rng.integers(0, 200, (50, 300)), axis=1).astype(float)
+        time = np.take_along_axis(time, (np.arange(300) + reach * rng.random((50, 300))).argsort(axis=1), 1)
+        place, found = np.tile(np.arange(300), (50, 1)), time.copy()
+        _sorting._exchange_neighbors(place, found)
+        assert found.tolist() == np.sort(time, axis=1).tolist()
+        assert place.tolist() == time.argsort(axis=1, kind="stable").tolist()
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])

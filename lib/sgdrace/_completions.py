@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgdrace._arguments import FloatArray
-from sgdrace._sorting import Events, Learners, by_learner, first_columns, first_events, narrow
+from sgdrace._sorting import (
+    Events,
+    Learners,
+    by_learner,
+    earliest,
+    first_columns,
+    first_events,
+    narrow,
+    nth_time,
+)
 from sgdrace._times import Source
 
 NARROW = 256  # learners among whom the next to complete is found faster than all are sorted,
@@ -94,15 +103,12 @@ class _Completions:
     def __init__(self, made: Events, n: int, merges: bool) -> None:
         self.made, self.n, self.merges = made, n, merges  # at least n, or if it merges, the first n in order
         self.row = np.arange(len(made.time))
-        self.smallest = made.time if merges else np.partition(made.time, n - 1, axis=1)[:, :n]
-        self.last = self.smallest[:, -1:].copy()  # (rows, 1) the n-th time
+        self.last = made.time[:, -1:].copy() if merges else nth_time(made.time, n)  # (rows, 1)
 
     def of(self, some: Any) -> "_Completions":
         """Those of some of the rows."""
         part = copy(self)
-        part.made, part.row = self.made.of(some), self.row[some]
-        part.smallest = part.made.time if self.merges else self.smallest[some]
-        part.last = self.last[some]
+        part.made, part.row, part.last = self.made.of(some), self.row[some], self.last[some]
         return part
 
     def add(self, more: Events) -> None:
@@ -115,9 +121,7 @@ class _Completions:
             return
         self.made = self.made.beside(more)
         row = np.flatnonzero((more.time < self.last).any(axis=1))
-        joint = np.concatenate([self.smallest[row], more.time[row]], axis=1)
-        joint.partition(self.n - 1, axis=1)
-        self.smallest[row], self.last[row] = joint[:, : self.n], joint[:, self.n - 1 : self.n]
+        self.last[row] = nth_time(self.made.time[row], self.n)
 
     def live(self, latest: Events, below: int | None = None) -> NDArray[np.bool_]:
         """Which of the latest completions come before the n-th one: their learners may complete another.
@@ -134,7 +138,7 @@ class _Completions:
 
     def first(self) -> Events:
         """The first n of all, in order."""
-        return self.made if self.merges else first_events(self.made, self.n)
+        return self.made if self.merges else first_events(self.made, self.n, self.last)
 
 
 def _begun(finish: FloatArray, n: int, source: Source, resume: bool) -> tuple[_Completions, Events, int]:
@@ -174,8 +178,8 @@ def first_completion_times(finish: FloatArray, n: int, source: Source) -> FloatA
         done, latest = np.concatenate([done, more], axis=1), more[:, count - 1 :: count]
     count = max(1, math.isqrt(each))
     while True:
-        done.partition(n - 1, axis=1)
-        done, last = done[:, :n], done[:, n - 1 : n]
+        done = earliest(done, n)
+        last = done[:, -1:]
         if latest is finish:  # one mini-batch each so far: whoever is before the n-th one is live
             latest = done[:, :-1]
         else:

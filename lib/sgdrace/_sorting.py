@@ -3,7 +3,8 @@
 Knows times and learners, row by row; nothing of updates or of where times come from. NumPy sorts values
 several times as fast as it sorts their positions. So the position is written into the lowest bits of the
 value, where it also breaks ties the right way, and is read off again after the sort. Rows in which those bits
-mattered are sorted once more, by position.
+mattered are sorted once more, by position. Long rows are sorted in linear time, by narrow numbers that say
+about when it was.
 """
 
 from functools import lru_cache
@@ -17,9 +18,13 @@ from sgdrace._arguments import FloatArray, sealed
 Learners = NDArray[np.integer]
 
 TURNS = 8  # earliest ones at most, each of at least as many columns, that are taken one after the other
+TINY = 1e-300  # a time so close to 0 that numbers need not tell it from 0
 NARROW = 6  # columns up to which NumPy sorts positions as fast, by insertion
 SHORT = 24  # the same where rows are few, so that the number of calls counts
 MANY = 1000  # rows that are not few
+WIDE = 512  # columns from which on a sort in linear time is faster
+LATEST = 2**16 - 2  # the narrow number of the last time that is asked for
+EXCHANGES = 32  # rounds in which neighbors change places before a row is sorted once more
 PIECE = 1 << 15  # pushes at a time, so that what they need stays in the cache
 
 
@@ -50,8 +55,11 @@ def first_columns(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
     return place - begins(*time.shape), found
 
 
-def first_places(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
-    """The same with the places of these times in the flat table, whose rows must lie one after the other."""
+def first_places(time: FloatArray, n: int, last: FloatArray | None = None) -> tuple[Learners, FloatArray]:
+    """The same with the places of these times in the flat table, whose rows must lie one after the other.
+
+    Who knows the n-th time of each row, (rows, 1), may say it.
+    """
     rows, width = time.shape
     if n == 1:
         place = time.argmin(axis=1, keepdims=True)
@@ -62,6 +70,8 @@ def first_places(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
         order = time.argsort(axis=1, kind="stable")
         order += begins(rows, width)
         place = order[:, :n]
+    elif width >= WIDE and (last is not None or n == width):
+        return _first_by_number(time, n, time.max(axis=1, keepdims=True) if last is None else last)
     else:
         return _first_by_value(time, n)
     return place, time.reshape(-1).take(place)
@@ -123,10 +133,88 @@ def _first_by_value(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
     return place, found
 
 
-def first_events(events: Events, n: int) -> Events:
-    """The n first events of each row in the order in which they happen, ties by learner."""
+def nth_time(time: FloatArray, n: int) -> FloatArray:
+    """The n-th time of each row, (rows, 1): first its narrow number, then which of those that share it."""
+    rows, width = time.shape
+    top = time.max(axis=1, keepdims=True, initial=TINY)
+    if width < WIDE or not np.isfinite(top).all():
+        return np.partition(time, n - 1, axis=1)[:, n - 1 : n].copy()
+    number = (time * (LATEST / top)).astype(np.uint16)
+    wanted = np.sort(number, axis=1, kind="stable")[:, n - 1 : n]
+    before = np.count_nonzero(number < wanted, axis=1)
+    at = np.flatnonzero(number == wanted)
+    row, some = at // width, time.reshape(-1).take(at)
+    some = some[np.lexsort((some, row))]
+    nth: FloatArray = some[np.searchsorted(row, np.arange(rows)) + n - 1 - before]
+    return nth[:, None]
+
+
+def earliest(time: FloatArray, n: int) -> FloatArray:
+    """The n earliest times of each row in any order, but the n-th last. What is given may be reordered."""
+    rows, width = time.shape
+    if width >= WIDE:
+        last = nth_time(time, n)
+        kept = time[time <= last]
+        if kept.size == rows * n:  # nothing ties with the n-th
+            kept = kept.reshape(rows, n)
+            row, at = np.arange(rows), (kept == last).argmax(axis=1)
+            kept[row, at], kept[:, -1] = kept[:, -1], last[:, 0]
+            return kept
+    time.partition(n - 1, axis=1)
+    return time[:, :n]
+
+
+def _first_by_number(time: FloatArray, n: int, last: FloatArray) -> tuple[Learners, FloatArray]:
+    """Sorts numbers of two bytes, which NumPy does in linear time, and then mends what they do not tell.
+
+    They grow with the time, up to LATEST at the n-th one, `last` (rows, 1). Times that have the same number
+    stand in the order of their columns, so that neighbors change places until all are in order.
+    """
+    rows, width = time.shape
+    beyond = time > last
+    if np.count_nonzero(beyond) < rows * (width - n):  # some tie with the n-th
+        return _first_by_value(time, n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        number = (time * (LATEST / np.maximum(last, TINY))).astype(np.uint16)
+    np.putmask(number, beyond, LATEST + 1)
+    place = number.argsort(axis=1, kind="stable")[:, :n] + begins(rows, width)
+    found = time.reshape(-1).take(place)
+    _exchange_neighbors(place, found)
+    return place, found
+
+
+def _exchange_neighbors(place: Learners, found: FloatArray) -> None:
+    """Put in order times (rows, n) that nearly are, each with its place; those that tie stay as they stand.
+
+    Neighbors of which the second is earlier change places until there are none. A row with too many of them
+    is sorted.
+    """
+    n, where, time = found.shape[1], place.reshape(-1), found.reshape(-1)
+    early = np.zeros(found.shape, bool)  # earlier than the one before
+    np.less(found[:, 1:], found[:, :-1], out=early[:, 1:])
+    at = np.flatnonzero(early)
+    for _ in range(EXCHANGES):
+        if at.size == 0 or 8 * at.size > time.size:
+            break
+        now = at[np.diff(at, prepend=-1) > 1]  # of a run only the first, whose exchange leaves the next early
+        for values in (where, time):
+            values[now - 1], values[now] = values[now], values[now - 1]
+        at = np.unique(np.concatenate([now - 1, now + 1]))
+        at = at[at % n > 0]  # pairs of one row; before the first row and behind the last one there is none
+        at = at[time[at] < time[at - 1]]
+    if at.size:
+        row = np.unique(at // n)
+        order = found[row].argsort(axis=1, kind="stable")
+        place[row], found[row] = (np.take_along_axis(values[row], order, 1) for values in (place, found))
+
+
+def first_events(events: Events, n: int, last: FloatArray | None = None) -> Events:
+    """The n first events of each row in the order in which they happen, ties by learner.
+
+    Who knows the n-th time of each row, (rows, 1), may say it.
+    """
     time, learner = events
-    place, found = first_places(np.ascontiguousarray(time), n)
+    place, found = first_places(np.ascontiguousarray(time), n, last)
     who = np.ascontiguousarray(learner).reshape(-1).take(place)
     # Columns need not be in the order of learners, so where times tie the sort by column tells nothing.
     same, early = found[:, 1:] == found[:, :-1], time <= found[:, -1:]
@@ -187,16 +275,17 @@ def _write_staleness(
     narrowed = np.ascontiguousarray(learner, narrow(P))
     order = narrowed.argsort(axis=1, kind="stable")
     place = order + begins(rows, n)
-    owner = narrowed.reshape(-1).take(place) + begins(rows, P)  # counted through all rows
-    before = np.empty((rows, n), np.int32)
-    before[:, 1:] = pulled.take(order[:, :-1])
+    owner = narrowed.reshape(-1).take(place)
     first = np.ones((rows, n), bool)
     np.not_equal(owner[:, 1:], owner[:, :-1], out=first[:, 1:])
-    last = np.ones((rows, n), bool)
-    last[:, :-1] = first[:, 1:]
-    before[first] = version.reshape(-1)[owner[first]]
-    version.reshape(-1)[owner[last]] = pulled.take(order[last])
-    out.reshape(-1)[place] = used.take(order) - before
+    at = np.flatnonzero(first)  # where the pushes of each learner begin in the flat table, and so others end
+    who = owner.reshape(-1)[at] + at // n * P  # counted through all rows
+    stale, pull = used.take(order).reshape(-1), pulled.take(order).reshape(-1)
+    begun = stale[at] - version.reshape(-1)[who]
+    stale[1:] -= pull[:-1]
+    stale[at] = begun
+    version.reshape(-1)[who] = pull[np.append(at[1:], rows * n) - 1]
+    out.reshape(-1)[place.reshape(-1)] = stale
 
 
 @lru_cache(maxsize=16)
