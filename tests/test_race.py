@@ -143,7 +143,8 @@ WIDE_LAWS = [
 @pytest.mark.parametrize("law", [*WIDE_LAWS, "factors"], ids=repr)
 def test_a_race_of_many_learners_equals_protocol_event_by_event(variant, law, monkeypatch):
     monkeypatch.setattr(race_module, "FEW", 0)
-    for P, K, updates in [(30, 4, 12), (30, 30, 6), (70, 50, 5), (300, 7, 6), (30, 100, 4), (26, 1, 60)]:
+    sizes = [(30, 4, 12), (30, 30, 6), (70, 50, 5), (300, 7, 6), (30, 100, 4), (26, 1, 60), (700, 600, 2)]
+    for P, K, updates in sizes:
         if K <= P or "batch" in variant:
             own = PerLearner(Empirical([0.1, 0.2, 0.3]), 1 + np.arange(P) % 3) if law == "factors" else law
             race = simulate(variant, P, K, own, updates, replicas=3, seed=P, common=True)
@@ -478,7 +479,20 @@ def test_progress_counts_every_update(variant, capsys):
 def test_times_without_learners_are_the_times_with_learners():
     rng = np.random.default_rng(0)
     source = FreshTimes(Constant(0.75), rng)  # no chance in it, so both must agree to the last digit
-    for P, n in [(1, 1), (1, 9), (4, 3), (4, 4), (4, 5), (7, 50), (3, 400), (40, 1), (40, 39), (40, 200)]:
+    for P, n in [
+        (1, 1),
+        (1, 9),
+        (4, 3),
+        (4, 4),
+        (4, 5),
+        (7, 50),
+        (3, 400),
+        (40, 1),
+        (40, 39),
+        (40, 200),
+        (700, 600),
+        (700, 2000),
+    ]:
         finish = rng.exponential(3.0, size=(5, P))
         (times, _), _ = _completions.first_completions(finish, n, source)
         bare = _completions.first_completion_times(finish.copy(), n, source)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sgdrace._arguments import FloatArray
 from sgdrace._sorting import (
+    WIDE,
     Events,
     Learners,
     by_learner,
@@ -28,6 +29,7 @@ from sgdrace._times import Source
 NARROW = 256  # learners among whom the next to complete is found faster than all are sorted,
 STEPS = 32  # in so few steps
 MANY = 256  # or in so many rows at once
+SHORT = 8  # mini-batches of a learner that are added up one after the other
 
 
 def everyone(rows: int, P: int) -> Learners:
@@ -100,10 +102,12 @@ class _Completions:
     are enough until no more are needed; who it was is looked up once, at the end.
     """
 
-    def __init__(self, made: Events, n: int, merges: bool) -> None:
+    def __init__(self, made: Events, n: int, merges: bool, forgets: bool) -> None:
         self.made, self.n, self.merges = made, n, merges  # at least n, or if it merges, the first n in order
+        self.forgets = forgets
         self.row = np.arange(len(made.time))
         self.last = made.time[:, -1:].copy() if merges else nth_time(made.time, n)  # (rows, 1)
+        self._forget()
 
     def of(self, some: Any) -> "_Completions":
         """Those of some of the rows."""
@@ -122,6 +126,15 @@ class _Completions:
         self.made = self.made.beside(more)
         row = np.flatnonzero((more.time < self.last).any(axis=1))
         self.last[row] = nth_time(self.made.time[row], self.n)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop those after the n-th if they may be and are many: none can be among the first any more."""
+        time, learner = self.made
+        if self.forgets and 2 * time.shape[1] > 3 * self.n:
+            kept = time <= self.last
+            if np.count_nonzero(kept) == len(time) * self.n:  # nothing ties with the n-th
+                self.made = Events(time[kept].reshape(-1, self.n), learner[kept].reshape(-1, self.n))
 
     def live(self, latest: Events, below: int | None = None) -> NDArray[np.bool_]:
         """Which of the latest completions come before the n-th one: their learners may complete another.
@@ -130,8 +143,10 @@ class _Completions:
         """
         live = latest.time < self.last
         same = latest.time == self.last
-        if same.any():
-            row = np.flatnonzero(same.any(axis=1))
+        row = np.flatnonzero(same.any(axis=1))
+        if below is None:  # one alone at that time is the n-th itself
+            row = row[np.count_nonzero(self.made.time[row] == self.last[row], axis=1) > 1]
+        if row.size:
             bound = self.of(row).first().learner[:, -1:] if below is None else below
             live[row] |= same[row] & (latest.learner[row] < bound)
         return live
@@ -147,21 +162,24 @@ def _begun(finish: FloatArray, n: int, source: Source, resume: bool) -> tuple[_C
     Long runs begin with what nearly all learners need.
     """
     rows, P = finish.shape
-    if n <= P and not resume:  # nobody else can be among the first n, and only the last one cannot go on
+    if n <= min(P, WIDE) and not resume:  # nobody else is among the first n; all but the last can go on
         who, time = first_columns(finish, n)
         made = Events(time, who.astype(narrow(P)))
-        return _Completions(made, n, True), Events(time[:, :-1], made.learner[:, :-1]), 0
+        return (
+            _Completions(made, n, merges=True, forgets=False),
+            Events(time[:, :-1], made.learner[:, :-1]),
+            0,
+        )
     each = n // P  # completions that a learner has among the first n, on average
     count = each + 2 * math.isqrt(each) if each >= 8 else each + math.isqrt(each) + 1
     time = np.empty((rows, P, count + 1))
     time[:, :, 0] = finish
     time[:, :, 1:] = source.times(everyone(rows, P), 0, count)
-    # A running sum adds in the same order as a clock does, so that equal times stay equal.
-    np.cumsum(time, axis=2, out=time)
+    _run(time)
     learner = np.repeat(np.arange(P, dtype=narrow(P)), count + 1)
     made = Events(time.reshape(rows, -1), np.broadcast_to(learner, (rows, learner.size)))
     latest = Events(time[:, :, -1], everyone(rows, P))
-    return _Completions(made, n, False), latest, count
+    return _Completions(made, n, merges=False, forgets=not resume), latest, count
 
 
 def first_completion_times(finish: FloatArray, n: int, source: Source) -> FloatArray:
@@ -196,9 +214,17 @@ def first_completion_times(finish: FloatArray, n: int, source: Source) -> FloatA
 def _later(latest: FloatArray, times: FloatArray) -> FloatArray:
     """Completions after the latest ones (rows, n), learner by learner, given their times (rows, n, count)."""
     times[..., 0] += latest
-    if times.shape[2] > 1:
-        np.cumsum(times, axis=2, out=times)
+    _run(times)
     return times.reshape(len(times), -1)
+
+
+def _run(times: FloatArray) -> None:
+    """Add up times (rows, n, count) in place, in the order of a clock: equal ones stay equal."""
+    if times.shape[2] > SHORT:
+        np.cumsum(times, axis=2, out=times)
+        return
+    for k in range(1, times.shape[2]):  # along a short axis a running sum takes long to begin
+        times[..., k] += times[..., k - 1]
 
 
 def _busy_until(generated: list[Events], done: Events, P: int) -> FloatArray:

@@ -70,8 +70,8 @@ def first_places(time: FloatArray, n: int, last: FloatArray | None = None) -> tu
         order = time.argsort(axis=1, kind="stable")
         order += begins(rows, width)
         place = order[:, :n]
-    elif width >= WIDE and (last is not None or n == width):
-        return _first_by_number(time, n, time.max(axis=1, keepdims=True) if last is None else last)
+    elif width >= WIDE and last is not None:
+        return _first_by_number(time, n, last)
     else:
         return _first_by_value(time, n)
     return place, time.reshape(-1).take(place)

@@ -682,7 +682,8 @@ def _batch_async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
     finish = _finish(rows, P, source)
     if not (plan.detail or source.tells_learners_apart) and J * K <= LONG:
         pushed = first_completion_times(finish, J * K, source)
-        out.time[:] = first_columns(pushed, J * K)[1][:, K - 1 :: K]
+        pushed = first_places(np.ascontiguousarray(pushed), J * K, pushed[:, -1:])[1]
+        out.time[:] = pushed[:, K - 1 :: K]
         tick(rows * J)
         return
     version = np.zeros((rows, P), np.int32)
