@@ -21,6 +21,7 @@ from sgdrace import LeastSquares, LogisticRegression, Quadratic, simulate, train
 
 ROOT = Path(__file__).parents[1]
 REPLICAS = 100
+PATIENCE = 5  # times as many runs of what is short: else a slow tenth of a second spoils all of them
 
 PROBLEMS: dict[str, Callable[[], Any]] = {
     "quadratic, d = 2": lambda: Quadratic([0.1, 1.0], sigma2=0.5),
@@ -84,7 +85,7 @@ def compared(lib: Path, quick: bool, effort: Effort) -> Iterator[Row]:
                 package.seconds(asked[0])
         for question in asked:
             least, spent = dict.fromkeys(packages, math.inf), 0.0
-            for done in range(effort.most):
+            for done in range(PATIENCE * effort.most):
                 if done >= effort.least and spent > effort.seconds:
                     break
                 for name, package in packages.items():
