@@ -24,6 +24,7 @@ SHORT = 24  # the same where rows are few, so that the number of calls counts
 MANY = 1000  # rows that are not few
 WIDE = 512  # columns from which on a sort in linear time is faster
 LATEST = 2**16 - 2  # the narrow number of the last time that is asked for
+NEIGHBORS = np.array([-1, 1])
 EXCHANGES = 32  # rounds in which neighbors change places before a row is sorted once more
 PIECE = 1 << 15  # pushes at a time, so that what they need stays in the cache
 
@@ -196,10 +197,11 @@ def _exchange_neighbors(place: Learners, found: FloatArray) -> None:
     for _ in range(EXCHANGES):
         if at.size == 0 or 8 * at.size > time.size:
             break
-        now = at[np.diff(at, prepend=-1) > 1]  # of a run only the first, whose exchange leaves the next early
+        # Of a run only the first: its exchange leaves the next one early.
+        now = at[np.diff(at, prepend=-1) > 1]
         for values in (where, time):
             values[now - 1], values[now] = values[now], values[now - 1]
-        at = np.unique(np.concatenate([now - 1, now + 1]))
+        at = (now[:, None] + NEIGHBORS).ravel()  # in order, and some twice
         at = at[at % n > 0]  # pairs of one row; before the first row and behind the last one there is none
         at = at[time[at] < time[at - 1]]
     if at.size:
