@@ -1,6 +1,7 @@
 """A scorecard at a glance, and the evidence of one claim: what was found against what is claimed."""
 
 import math
+import re
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -10,13 +11,15 @@ from sgdrace._arguments import shown
 from sgdrace._comparison import value_of
 from sgdrace.figures.canvas import LINE, SMALL, WIDTH, Paper, Scale
 from sgdrace.figures.colors import VERDICT, Stroke
-from sgdrace.figures.labels import wrapped
+from sgdrace.figures.labels import text_width, wrapped
 from sgdrace.figures.picture import Picture
 from sgdrace.scorecard import Evidence, Row, said
 
 PITCH = 19.0
 TRACK = Scale(0.5, 2.0, 212.0, WIDTH - 10, log=True)  # found as a share of claimed
+ARROW = 14.0  # the room it takes on the track
 TICKS = {0.5: "½", 0.7: "0.7", 1.0: "1", 1.4: "1.4", 2.0: "2"}
+TITLES = {"question": "Questions: our answers", "correction": "Often said"}
 HEADINGS = {"as stated": "For it", "contrary": "Against it, as stated", "instead": "True instead"}
 
 
@@ -36,7 +39,7 @@ def verdicts(rows: Iterable[Row]) -> Picture:
         for row in members:
             y += PITCH
             paper.dots(14, y - 8, VERDICT[row.verdict], 9.0)
-            paper.write(26, y - 8, row.claim.name, SMALL, middle=True)
+            paper.write(26, y - 8, _set(row.claim.name), SMALL, middle=True)
             paper.write(166, y - 8, row.verdict, SMALL, middle=True)
         names = "; ".join(f"{row.claim.name}, {row.verdict}" for row in members)
         words.append(f"{_title(group, len(members))}: {names}.")
@@ -61,7 +64,7 @@ def evidence(row: Row) -> Picture:
     heights = [_height(one) for one in row.evidence]
     paper = Paper(34 + 24 * len(parts) + sum(heights) + 22)
     paper.dots(14, 15, VERDICT[row.verdict], 10.0)
-    paper.write(26, 15, f"{row.claim.name}: {row.verdict}", bold=True, middle=True)
+    paper.write(26, 15, _set(f"{row.claim.name}: {row.verdict}"), bold=True, middle=True)
     y, foot = 30.0, paper.height - 22
     for role, members in parts:
         y += 24
@@ -80,32 +83,55 @@ def evidence(row: Row) -> Picture:
 def _piece(paper: Paper, y: float, one: Evidence, alarms: float) -> None:
     """Words, numbers and a dot with its bar; crossed out where it does not stand."""
     judged = one.judged(alarms)
-    lines = wrapped(one.words, WIDTH - 26, SMALL)
+    lines = _lines(one)
     for k, line in enumerate(lines):
-        paper.write(14, y + 11 + k * LINE, line, SMALL)
+        paper.write(14, y + 11 + k * LINE, _set(line), SMALL)
     middle = y + 7 + len(lines) * LINE
     mark = "" if judged.holds else "✗ "
-    paper.write(14, middle, f"{mark}{said(one.found)} {one.relation} {said(one.other)}", SMALL, middle=True)
+    above = LINE if _wide(one) else 0.0
+    paper.write(14, middle - above, f"{mark}{_numbers(one)}", SMALL, middle=True)
     found, other = value_of(one.found), value_of(one.other)
     if not (found > 0 and other > 0 and math.isfinite(found)):
         return
     paper.segments(TRACK([1.0]), TRACK([1.0]), middle - 8, middle + 8, width=1.0)
     color = VERDICT["holds"] if judged.holds else VERDICT["red: its test fails"]
     ends = np.array([found - judged.limit * judged.error, found + judged.limit * judged.error]) / other
-    inside = np.clip(ends, TRACK.low, TRACK.high)
-    if inside[1] > inside[0]:
-        paper.segments(TRACK(inside[0]), TRACK(inside[1]), middle, middle, Stroke(color), 3.0, 0.5)
     share = found / other
-    if TRACK.low <= share <= TRACK.high:
-        paper.dots(float(TRACK(share)), middle, color, 7.0)
-    else:  # far outside, where an arrow says so
-        low = share < TRACK.low
+    low, high = share < TRACK.low, share > TRACK.high
+    left, right = TRACK(np.clip(ends, TRACK.low, TRACK.high)) + np.array([ARROW * low, -ARROW * high])
+    if right > left:
+        paper.segments(left, right, middle, middle, Stroke(color), 3.0, 0.5)
+    if low or high:  # far outside, where an arrow says so
         anchor, arrow = ("left", "←") if low else ("right", "→")
         paper.write(TRACK.start if low else TRACK.stop, middle, arrow, anchor=anchor, middle=True)
+    else:
+        paper.dots(float(TRACK(share)), middle, color, 7.0)
 
 
 def _height(one: Evidence) -> float:
-    return LINE * len(wrapped(one.words, WIDTH - 26, SMALL)) + 20
+    return LINE * len(_lines(one)) + 20
+
+
+def _lines(one: Evidence) -> list[str]:
+    """Its words; then an empty line for its numbers, if there is no room for them beside the track."""
+    return wrapped(one.words, WIDTH - 26, SMALL) + [""] * _wide(one)
+
+
+def _wide(one: Evidence) -> bool:
+    return text_width(f"✗ {_numbers(one)}", SMALL) > TRACK.start - 20
+
+
+def _numbers(one: Evidence) -> str:
+    return f"{said(one.found)} {one.relation} {said(one.other)}"
+
+
+def _set(words: str) -> str:
+    """H_P and X_K:K with their indices below.
+
+    >>> _set("P·H_P and X_K:K")
+    'P·$H_{P}$ and $X_{K:K}$'
+    """
+    return re.sub(r"([A-Z])_([A-Z](?::[A-Z])?)", r"$\1_{\2}$", words)
 
 
 def _ordered(row: Row) -> list[Evidence]:
@@ -114,9 +140,7 @@ def _ordered(row: Row) -> list[Evidence]:
 
 def _words(row: Row, parts: list[tuple[str, list[Evidence]]]) -> str:
     said_of = [
-        f"{HEADINGS[role]}: "
-        + "; ".join(f"{one.words}, {said(one.found)} {one.relation} {said(one.other)}" for one in members)
-        + "."
+        f"{HEADINGS[role]}: " + "; ".join(f"{one.words}, {_numbers(one)}" for one in members) + "."
         for role, members in parts
     ]
     name = row.claim.name
@@ -125,7 +149,7 @@ def _words(row: Row, parts: list[tuple[str, list[Evidence]]]) -> str:
 
 def _title(group: str, number: int) -> str:
     plural = group if group == "journal version" or number == 1 else f"{group}s"
-    return plural[:1].upper() + plural[1:]
+    return TITLES.get(group, plural[:1].upper() + plural[1:])
 
 
 def _checked(rows: Iterable[Row]) -> list[Row]:

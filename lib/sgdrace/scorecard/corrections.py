@@ -119,7 +119,7 @@ CORRECTIONS = (
         per_update_and_per_mini_batch,
     ),
     Claim(
-        "what M_G is",
+        "mean square",
         "correction",
         "M_G bounds the mean square of a gradient: E|g|² ≤ σ²/m + (M_G/m)|∇F|².",
         "It bounds the variance, E|g − ∇F|². The mean square has |∇F|² on top.",
