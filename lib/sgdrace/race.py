@@ -49,7 +49,7 @@ LONG = 1 << 21  # pushes of one replica that are sorted at a time
 STILL = 1000  # updates without any time after which nobody waits for more
 BATCHES = 30  # stretches of a single replica whose means are compared
 
-keep_for_reuse()  # from here on: half the time of a first race would be that of fresh pages
+keep_for_reuse()  # from here on: fresh pages would cost up to a third of the time of a race
 
 
 @dataclass(frozen=True, eq=False)
