@@ -26,6 +26,7 @@ from sgdrace._sorting import (
     first_columns,
     first_events,
     first_places,
+    in_order,
     narrow,
     nth_time,
     staleness_of,
@@ -96,6 +97,7 @@ def test_the_nth_time_and_those_before_it(width, n, wide, monkeypatch):
         found = earliest(time.copy(), n)
         assert found[:, -1:].tolist() == first[:, -1:].tolist(), name
         assert np.sort(found, axis=1).tolist() == first.tolist(), name
+        assert in_order(found).tolist() == first.tolist(), name
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, _sorting.EXCHANGES])

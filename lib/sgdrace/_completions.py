@@ -47,8 +47,8 @@ def first_completions(
     returns when each learner finishes the mini-batch it is busy with at the n-th completion.
     """
     rows, P = finish.shape
-    known, latest, ahead = _begun(finish, n, source, resume)
-    generated, count = [known.made], max(1, math.isqrt(n // P))
+    known, made, latest, ahead = _begun(finish, n, source, resume)
+    generated, count = [made], max(1, math.isqrt(n // P))
     done = Events(np.empty((rows, n)), np.empty((rows, n), narrow(P)))
     # Streams are those of all rows; where learners are alike, rows that are done need no more times.
     leaves = not (resume or source.tells_learners_apart)
@@ -102,9 +102,8 @@ class _Completions:
     are enough until no more are needed; who it was is looked up once, at the end.
     """
 
-    def __init__(self, made: Events, n: int, merges: bool, forgets: bool) -> None:
+    def __init__(self, made: Events, n: int, merges: bool) -> None:
         self.made, self.n, self.merges = made, n, merges  # at least n, or if it merges, the first n in order
-        self.forgets = forgets
         self.row = np.arange(len(made.time))
         self.last = made.time[:, -1:].copy() if merges else nth_time(made.time, n)  # (rows, 1)
         self._forget()
@@ -129,9 +128,9 @@ class _Completions:
         self._forget()
 
     def _forget(self) -> None:
-        """Drop those after the n-th if they may be and are many: none can be among the first any more."""
+        """Drop those after the n-th if they are many: none of them can be among the first any more."""
         time, learner = self.made
-        if self.forgets and 2 * time.shape[1] > 3 * self.n:
+        if 2 * time.shape[1] > 3 * self.n:
             kept = time <= self.last
             if np.count_nonzero(kept) == len(time) * self.n:  # nothing ties with the n-th
                 self.made = Events(time[kept].reshape(-1, self.n), learner[kept].reshape(-1, self.n))
@@ -156,8 +155,10 @@ class _Completions:
         return self.made if self.merges else first_events(self.made, self.n, self.last)
 
 
-def _begun(finish: FloatArray, n: int, source: Source, resume: bool) -> tuple[_Completions, Events, int]:
-    """At least n completions, the latest one of each learner, and how many mini-batches of each that took.
+def _begun(
+    finish: FloatArray, n: int, source: Source, resume: bool
+) -> tuple[_Completions, Events, Events, int]:
+    """What is known of at least n completions, they, the latest of each learner, and how many more each made.
 
     Long runs begin with what nearly all learners need.
     """
@@ -165,11 +166,7 @@ def _begun(finish: FloatArray, n: int, source: Source, resume: bool) -> tuple[_C
     if n <= min(P, WIDE) and not resume:  # nobody else is among the first n; all but the last can go on
         who, time = first_columns(finish, n)
         made = Events(time, who.astype(narrow(P)))
-        return (
-            _Completions(made, n, merges=True, forgets=False),
-            Events(time[:, :-1], made.learner[:, :-1]),
-            0,
-        )
+        return _Completions(made, n, merges=True), made, Events(time[:, :-1], made.learner[:, :-1]), 0
     each = n // P  # completions that a learner has among the first n, on average
     count = each + 2 * math.isqrt(each) if each >= 8 else each + math.isqrt(each) + 1
     time = np.empty((rows, P, count + 1))
@@ -179,7 +176,7 @@ def _begun(finish: FloatArray, n: int, source: Source, resume: bool) -> tuple[_C
     learner = np.repeat(np.arange(P, dtype=narrow(P)), count + 1)
     made = Events(time.reshape(rows, -1), np.broadcast_to(learner, (rows, learner.size)))
     latest = Events(time[:, :, -1], everyone(rows, P))
-    return _Completions(made, n, merges=False, forgets=not resume), latest, count
+    return _Completions(made, n, merges=False), made, latest, count
 
 
 def first_completion_times(finish: FloatArray, n: int, source: Source) -> FloatArray:

@@ -137,10 +137,10 @@ def _first_by_value(time: FloatArray, n: int) -> tuple[Learners, FloatArray]:
 def nth_time(time: FloatArray, n: int) -> FloatArray:
     """The n-th time of each row, (rows, 1): first its narrow number, then which of those that share it."""
     rows, width = time.shape
-    top = time.max(axis=1, keepdims=True, initial=TINY)
-    if width < WIDE or not np.isfinite(top).all():
+    latest = time.max(axis=1, keepdims=True)
+    if width < WIDE or not np.isfinite(latest).all():
         return np.partition(time, n - 1, axis=1)[:, n - 1 : n].copy()
-    number = (time * (LATEST / top)).astype(np.uint16)
+    number = _numbers(time, latest)
     wanted = np.sort(number, axis=1, kind="stable")[:, n - 1 : n]
     before = np.count_nonzero(number < wanted, axis=1)
     at = np.flatnonzero(number == wanted)
@@ -175,13 +175,27 @@ def _first_by_number(time: FloatArray, n: int, last: FloatArray) -> tuple[Learne
     beyond = time > last
     if np.count_nonzero(beyond) < rows * (width - n):  # some tie with the n-th
         return _first_by_value(time, n)
-    with np.errstate(over="ignore", invalid="ignore"):
-        number = (time * (LATEST / np.maximum(last, TINY))).astype(np.uint16)
+    number = _numbers(time, last)
     np.putmask(number, beyond, LATEST + 1)
     place = number.argsort(axis=1, kind="stable")[:, :n] + begins(rows, width)
     found = time.reshape(-1).take(place)
     _exchange_neighbors(place, found)
     return place, found
+
+
+def _numbers(time: FloatArray, latest: FloatArray) -> NDArray[np.uint16]:
+    """Two-byte numbers that grow with the time, up to LATEST at `latest` (rows, 1); later times get any."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (time * (LATEST / np.maximum(latest, TINY))).astype(np.uint16)
+
+
+def in_order(time: FloatArray) -> FloatArray:
+    """The times of each row, the earliest first. What is given may be reordered."""
+    width = time.shape[1]
+    if width >= WIDE:
+        return _first_by_number(np.ascontiguousarray(time), width, time.max(axis=1, keepdims=True))[1]
+    time.sort(axis=1)
+    return time
 
 
 def _exchange_neighbors(place: Learners, found: FloatArray) -> None:

@@ -36,7 +36,16 @@ from sgdrace._completions import everyone, first_completion_times, first_complet
 from sgdrace._estimate import Estimate, mean_of
 from sgdrace._memory import keep_for_reuse, must_fit
 from sgdrace._records import Record, read_only
-from sgdrace._sorting import PIECE, Learners, begins, by_learner, first_columns, first_places, staleness_of
+from sgdrace._sorting import (
+    PIECE,
+    Learners,
+    begins,
+    by_learner,
+    first_columns,
+    first_places,
+    in_order,
+    staleness_of,
+)
 from sgdrace._times import AHEAD, CommonTimes, FreshTimes, Source
 from sgdrace.delays import DelayLaw, Exponential, Law, PerLearner, law_of_learners
 from sgdrace.jobs import Jobs
@@ -681,9 +690,7 @@ def _batch_async(plan: _Plan, source: Source, tick: _Tick, out: _Block) -> None:
     (rows, J), P, K = out.time.shape, plan.P, plan.K
     finish = _finish(rows, P, source)
     if not (plan.detail or source.tells_learners_apart) and J * K <= LONG:
-        pushed = first_completion_times(finish, J * K, source)
-        pushed = first_places(np.ascontiguousarray(pushed), J * K, pushed[:, -1:])[1]
-        out.time[:] = pushed[:, K - 1 :: K]
+        out.time[:] = in_order(first_completion_times(finish, J * K, source))[:, K - 1 :: K]
         tick(rows * J)
         return
     version = np.zeros((rows, P), np.int32)

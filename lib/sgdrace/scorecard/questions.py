@@ -62,12 +62,8 @@ def cost_of_staleness(effort: int, seed: int) -> list[Evidence]:
 
 
 def _floor(P: int, a: float) -> float:
-    """The exact floor of async on the parabola, η = a and exponential delays; of fresh gradients for P = 1.
-
-    >>> round(_floor(1, 0.1) / (0.1 / (2 * (2 - 0.1))), 12)
-    1.0
-    """
-    return a**2 * (P * a + 1) / (a * (2 + a - P * a**2)) / 2
+    """The exact floor of async on the parabola, η = a, exponential delays; of fresh gradients for P = 1."""
+    return theory.stationary_square("K-async", P, 1, a, a**2) / 2
 
 
 class Gorge(Problem):
@@ -158,7 +154,7 @@ def when_async_leads(effort: int, seed: int) -> list[Evidence]:
     fast = on_the_clock("K-async", 16, 1, Exponential(), 0.1, 145.0, effort, seed)
     slow = on_the_clock("K-sync", 16, 16, Exponential(), 0.1, 145.0, effort, seed, 1200)
     late, times = range(100, 141, 5), np.arange(0.0, 145.0, 0.5)
-    floor = theory.stationary_square("K-async", 16, 1, 0.1, 0.1**2) / 2
+    floor = _floor(16, 0.1)
     groups = slow.at(times).reshape(40, -1, times.size).mean(axis=1)
     crossed = mean_of([times[np.argmax(group < floor)] for group in groups])
     predicted = _predicted_crossing(times)
